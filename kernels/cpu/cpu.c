@@ -143,14 +143,14 @@ static vx_err cpu_wait(struct vxk_queue *q)
     return VX_OK;
 }
 
-static vx_err cpu_event_create(struct vxk_dev *dev, struct vxk_event **out)
+vx_err vxk_cpu_event_create(struct vxk_dev *dev, struct vxk_event **out)
 {
     (void)dev;
     *out = calloc(1, sizeof **out);
     return *out ? VX_OK : VX_E_NOMEM;
 }
 
-static void cpu_event_destroy(struct vxk_event *e)
+void vxk_cpu_event_destroy(struct vxk_event *e)
 {
     free(e);
 }
@@ -171,7 +171,7 @@ static vx_err cpu_event_wait(struct vxk_queue *q, struct vxk_event *e)
     return VX_OK;
 }
 
-static vx_err cpu_event_elapsed(struct vxk_event *from, struct vxk_event *to, float *ms)
+vx_err vxk_cpu_event_elapsed(struct vxk_event *from, struct vxk_event *to, float *ms)
 {
     int64_t ns = __atomic_load_n(&to->ns, __ATOMIC_ACQUIRE) - __atomic_load_n(&from->ns, __ATOMIC_ACQUIRE);
     *ms = (float)((double)ns * 1e-6);
@@ -317,11 +317,11 @@ static const struct vxk_ops cpu_ops = {
     .queue_create = cpu_queue_create,
     .queue_destroy = cpu_queue_destroy,
     .wait = cpu_wait,
-    .event_create = cpu_event_create,
-    .event_destroy = cpu_event_destroy,
+    .event_create = vxk_cpu_event_create,
+    .event_destroy = vxk_cpu_event_destroy,
     .event_record = cpu_event_record,
     .event_wait = cpu_event_wait,
-    .event_elapsed = cpu_event_elapsed,
+    .event_elapsed = vxk_cpu_event_elapsed,
     .upload = cpu_upload,
     .download = cpu_upload,
     .copy = cpu_upload,
