@@ -159,7 +159,9 @@ json() { tr -d '\n' | sed -n "s/.*\"$1\": *\(\"[^\"]*\"\|\[[^]]*\]\|[^,}]*\).*/\
 
 echo "== mapping $dataset with voxels of $voxel_size m"
 ctl map create quickstart --voxel-size "$voxel_size" --truncation-voxels "$truncation" >/dev/null
+from=$(date +%s.%N)
 ctl play "$dataset" --map quickstart "${play[@]}"
+play_s=$(awk -v a="$from" -v b="$(date +%s.%N)" 'BEGIN { print b - a }')
 info=$(ctl --json map info quickstart)
 low=$(json active_min_m <<<"$info") high=$(json active_max_m <<<"$info")
 [ -n "$low$high" ] || fail "the map stayed empty; the lines of play above say what was skipped and why"
@@ -179,3 +181,12 @@ awk -v lo="$low" -v hi="$high" 'BEGIN {
 }
 function frac(x) { return x - int(x) }' >"$ipc/points.csv"
 answer=$(ctl --json query points quickstart -i "$ipc/points.csv" -o "$ipc/distances.csv")
+
+frames=$(json frames <<<"$info")
+printf '\n%-22s %s\n' "frames" "$frames" \
+    "ms per frame" "$(awk -v s="$play_s" -v n="$frames" 'BEGIN { printf "%.2f", n ? 1000 * s / n : 0 }')" \
+    "voxels" "$(json voxels <<<"$info")" \
+    "bytes per voxel" "$(json bytes_per_voxel <<<"$info")" \
+    "1000 points, ms" "$(json latency_ms <<<"$answer")"
+printf '\n%-22s %s\n' "mesh" "$out/mesh.ply" "picture" "$out/view.png" "distances at z = $z" "$out/esdf.png"
+printf '\n%s s in all; the daemon has ended\n' "$((SECONDS - started))"
