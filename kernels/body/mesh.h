@@ -1,0 +1,11 @@
+/*
+ * mesh.h - marching cubes.
+ *
+ * Umbrella of the topic: includes its files, which hold the element functions that mesh.def lists.
+ */
+#ifndef VXK_BODY_MESH_H
+#define VXK_BODY_MESH_H
+
+#include "grid.h"
+
+#endif
