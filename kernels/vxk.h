@@ -18,6 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum vxk_backend { VXK_CPU, VXK_CUDA, VXK_GUARD };
 
 /* Every element function of body/, by topic.  A kernel's number is its place in this list. */
@@ -140,5 +144,9 @@ const char *vxk_kernel_name(enum vxk_kernel k);
 #define VXK_LAUNCH_COUNTED(q, name, args, n_dev, per, n_max)                                                 \
     ((q)->dev->ops->launch_counted((q), VXK_K_##name, (const struct vxk_##name##_args *)(args),              \
                                    sizeof(struct vxk_##name##_args), (n_dev), (per), (n_max)))
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

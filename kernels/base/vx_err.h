@@ -10,6 +10,10 @@
 
 #include <stdarg.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef int vx_err;
 
 /* X(C name suffix, value, wire name, meaning) */
@@ -70,5 +74,9 @@ vx_err vx_fail(struct vx_detail *detail, vx_err e, const char *field, const char
         if (vx_try_ != VX_OK)                                                                                \
             return vx_try_;                                                                                  \
     } while (0)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Installs the packages that building and testing voxeld needs, those that are missing and no others.
+#
+#   deploy/setup.sh            compiler, CMake, Ninja and the libraries
+#   deploy/setup.sh --dev      also the lint tools (clang-format, clang-tidy, shellcheck)
+#   deploy/setup.sh --list     print what is missing and change nothing
+#
+# Debian 12, Ubuntu 22.04 and 24.04 (apt); as root, or as a user with sudo.  CUDA is never installed: nvcc is used where it is.
+# Exit: 0 everything is there; 1 something is missing and could not be installed; 2 bad usage.
+set -euo pipefail
+
+packages=(build-essential cmake ninja-build pkg-config libuv1-dev libzmq3-dev libprotobuf-c-dev
+    protobuf-c-compiler libyaml-dev libpng-dev check)
+lint_packages=(clang-format clang-tidy shellcheck)
+list_only=no
+
+die() {
+    printf 'setup: %s\n' "$1" >&2
+    exit "${2:-1}"
+}
+
+for argument in "$@"; do
+    case $argument in
+        --dev) packages+=("${lint_packages[@]}") ;;
+        --list) list_only=yes ;;
+        -h | --help)
+            sed -n '2,9s/^# \{0,1\}//p' "$0"
+            exit 0
+            ;;
+        *) die "unknown option '$argument'; see deploy/setup.sh --help" 2 ;;
+    esac
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    die "this machine has no apt. Install by its own package manager what these Debian packages hold, then build with
+CMake as README.md says: ${packages[*]}"
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing+=("$package")
+done
+
+if [ "${#missing[@]}" -eq 0 ]; then
+    [ "$list_only" = yes ] || echo "setup: all packages are there"
+    exit 0
+fi
+if [ "$list_only" = yes ]; then
+    printf '%s\n' "${missing[@]}"
+    exit 0
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || die "these packages are missing, and neither root nor sudo is at hand to install them.
+Ask an administrator to run: apt-get install --no-install-recommends ${missing[*]}"
+    as_root=(sudo)
+fi
+as_root+=(env DEBIAN_FRONTEND=noninteractive)
+
+echo "setup: installing ${missing[*]}"
+install=("${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}")
+# The package lists of a fresh machine are empty or old: fetch them, then try; a failed fetch may still leave good lists.
+"${as_root[@]}" apt-get update -q || echo "setup: apt-get update failed; trying with the lists that are there" >&2
+"${install[@]}" || die "apt-get could not install them; the lines above say why. Mend that and run deploy/setup.sh again"

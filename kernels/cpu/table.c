@@ -1,0 +1,24 @@
+/* Compiled with VXK_TABLE = the name of the table and the flags of its instruction set. */
+#include "table.h"
+
+#include "../body/kernels.h"
+#include "../vxk.h"
+
+/* The arguments are copied so that the compiler knows that no store of the body changes them. */
+#define VXK_KERNEL(name)                                                                                     \
+    static void run_##name(const void *args, uint32_t begin, uint32_t end)                                   \
+    {                                                                                                        \
+        const struct vxk_##name##_args a = *(const struct vxk_##name##_args *)args;                          \
+        for (uint32_t i = begin; i < end; i++)                                                               \
+            vxk_##name(&a, i);                                                                               \
+    }                                                                                                        \
+    _Static_assert(sizeof(struct vxk_##name##_args) <= VXK_MAX_ARGS, "arguments of " #name " are too "       \
+                                                                     "large");
+#include "../body/kernels.def"
+#undef VXK_KERNEL
+
+const struct vxk_cpu_kernel VXK_TABLE[VXK_N_KERNELS] = {
+#define VXK_KERNEL(name) {run_##name, sizeof(struct vxk_##name##_args)},
+#include "../body/kernels.def"
+#undef VXK_KERNEL
+};
