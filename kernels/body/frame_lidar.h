@@ -254,7 +254,7 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
                 vxk_atomic_add32(&a->s.c->n_touch_chunk, 1);
         }
         if (slot == VXK_NONE) {
-            a->s.c->table_full = 1;
+            vxk_atomic_or32(&a->s.c->table_full, 1);
             return;
         }
         m = &a->s.touch_mask[(uint64_t)slot * 64 + ((uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3))];
