@@ -7,8 +7,9 @@
 vx_err vxc__cloud_resize(struct vxc__cloud *cloud, uint64_t n, const char *name, struct vx_detail *detail)
 {
     if (n > VXC__POINTS_MAX)
-        return vx_fail(detail, VX_E_EXHAUSTED, "points", "%s holds %llu points, at most %d are read as one frame",
-                       name, (unsigned long long)n, VXC__POINTS_MAX);
+        return vx_fail(detail, VX_E_EXHAUSTED, "points",
+                       "%s holds %llu points, at most %d are read as one frame", name, (unsigned long long)n,
+                       VXC__POINTS_MAX);
     if (n > cloud->capacity) {
         float *grown = realloc(cloud->xyz, (size_t)n * 3 * sizeof *grown);
         if (!grown)
@@ -26,7 +27,8 @@ void vxc__cloud_fini(struct vxc__cloud *cloud)
     memset(cloud, 0, sizeof *cloud);
 }
 
-vx_err vxc__cloud_read_raw(struct vxc__cloud *cloud, const char *path, int n_columns, struct vx_detail *detail)
+vx_err vxc__cloud_read_raw(struct vxc__cloud *cloud, const char *path, int n_columns,
+                           struct vx_detail *detail)
 {
     enum { BLOCK_POINTS = 4096, MAX_COLUMNS = 8 };
     float block[BLOCK_POINTS * MAX_COLUMNS];
@@ -37,9 +39,10 @@ vx_err vxc__cloud_read_raw(struct vxc__cloud *cloud, const char *path, int n_col
     const uint64_t stride = (uint64_t)n_columns * sizeof *block;
     vx_err err = VX_OK;
     if (size % stride != 0)
-        err = vx_fail(detail, VX_E_INVALID, "points",
-                      "%s has %llu bytes, no whole number of points of %llu bytes: cut off, or another layout", name,
-                      (unsigned long long)size, (unsigned long long)stride);
+        err =
+            vx_fail(detail, VX_E_INVALID, "points",
+                    "%s has %llu bytes, no whole number of points of %llu bytes: cut off, or another layout",
+                    name, (unsigned long long)size, (unsigned long long)stride);
     if (err == VX_OK)
         err = vxc__cloud_resize(cloud, size / stride, name, detail);
     for (size_t i = 0; err == VX_OK && i < cloud->n;) {

@@ -19,9 +19,11 @@ void vxc__cloud_fini(struct vxc__cloud *cloud);
 
 /*
  * Points of n_columns float32 each, little endian, of which the first three are x y z (KITTI: 4, xyz32: 3).
- * Errors: VX_E_NOT_FOUND, VX_E_UNAVAILABLE, VX_E_INVALID the size is no whole number of points, VX_E_EXHAUSTED, VX_E_NOMEM.
+ * Errors: VX_E_NOT_FOUND, VX_E_UNAVAILABLE, VX_E_INVALID the size is no whole number of points,
+ * VX_E_EXHAUSTED, VX_E_NOMEM.
  */
-vx_err vxc__cloud_read_raw(struct vxc__cloud *cloud, const char *path, int n_columns, struct vx_detail *detail);
+vx_err vxc__cloud_read_raw(struct vxc__cloud *cloud, const char *path, int n_columns,
+                           struct vx_detail *detail);
 /*
  * A PCD file (ascii, binary, binary_compressed).  *viewpoint: its VIEWPOINT, identity when it has none.
  * Errors: as above; VX_E_INVALID names the header line or the point that is wrong.

@@ -23,8 +23,8 @@ static void set_units(struct vxc_reader *r, double units_per_m)
 static void describe(struct vxc_reader *r, const char *what, const char *intrinsics, const char *poses)
 {
     snprintf(r->info.found, sizeof r->info.found,
-             "%s: %zu depth images at %g units/m, intrinsics %g %g %g %g (%s), poses from %s", what, r->n_items,
-             r->units_per_m, r->camera[0], r->camera[1], r->camera[2], r->camera[3],
+             "%s: %zu depth images at %g units/m, intrinsics %g %g %g %g (%s), poses from %s", what,
+             r->n_items, r->units_per_m, r->camera[0], r->camera[1], r->camera[2], r->camera[3],
              r->options.has_intrinsics ? "given" : intrinsics, poses);
 }
 
@@ -64,9 +64,10 @@ static vx_err add_7scenes_frames(struct vxc_reader *r, struct vx_detail *detail)
     VX_TRY_RET(vxc__names_list(&names, r->root, "frame-", ".depth.png", detail));
     vx_err err = VX_OK;
     if (names.n == 0)
-        err = vx_fail(detail, VX_E_NOT_FOUND, "path",
-                      "%s holds no frame-NNNNNN.depth.png (the folder of one sequence is wanted, for example seq-01)",
-                      r->root);
+        err = vx_fail(
+            detail, VX_E_NOT_FOUND, "path",
+            "%s holds no frame-NNNNNN.depth.png (the folder of one sequence is wanted, for example seq-01)",
+            r->root);
     else
         err = vxc__items_add_names(r, "", &names, detail);
     vxc__names_free(&names);
@@ -85,7 +86,8 @@ vx_err vxc__open_7scenes(struct vxc_reader *r, struct vx_detail *detail)
     if (place)
         VX_TRY_RET(read_matrix_intrinsics(r, path, detail));
     else if (!r->options.has_intrinsics)
-        vxc__note(r, "no camera-intrinsics.txt: 7-Scenes' 585 585 320 240 are taken; --intrinsics changes that");
+        vxc__note(r,
+                  "no camera-intrinsics.txt: 7-Scenes' 585 585 320 240 are taken; --intrinsics changes that");
     if (r->options.poses_path) {
         VX_TRY_RET(pose_by_order(r, r->options.poses_path, detail));
     } else {
@@ -113,7 +115,9 @@ static const struct known_camera TUM_CAMERAS[] = {
     {"freiburg1", {"freiburg1", "fr1_", "fr1-"}, {517.3, 516.5, 318.6, 255.3}},
     {"freiburg2", {"freiburg2", "fr2_", "fr2-"}, {520.9, 521.0, 325.1, 249.7}},
     {"freiburg3", {"freiburg3", "fr3_", "fr3-"}, {535.4, 539.2, 320.1, 247.6}},
-    {"ICL-NUIM", {"iclnuim", "icl-nuim", "icl_nuim", "_frei_png", "room_traj"}, {481.2, -480.0, 319.5, 239.5}},
+    {"ICL-NUIM",
+     {"iclnuim", "icl-nuim", "icl_nuim", "_frei_png", "room_traj"},
+     {481.2, -480.0, 319.5, 239.5}},
 };
 
 static const struct known_camera *known_tum_camera(const char *root)
@@ -145,7 +149,8 @@ static vx_err add_tum_frames(struct vxc_reader *r, struct vx_detail *detail)
         int64_t stamp_ns;
         if (!vxc__word(&text, stamp, sizeof stamp) || !vxc__stamp_ns(stamp, &stamp_ns) ||
             !vxc__word(&text, name, sizeof name))
-            err = vx_fail(detail, VX_E_INVALID, "depth", "%s line %u is not 'seconds file'", path, lines.number);
+            err = vx_fail(detail, VX_E_INVALID, "depth", "%s line %u is not 'seconds file'", path,
+                          lines.number);
         else
             err = vxc__items_add(r, name, stamp_ns, detail);
     }
@@ -195,7 +200,8 @@ vx_err vxc__open_tum(struct vxc_reader *r, struct vx_detail *detail)
 
 /* ------------------------------------------------------------------ Replica (NICE-SLAM's layout) */
 
-static vx_err read_replica_camera(struct vxc_reader *r, const char *path, double *units, struct vx_detail *detail)
+static vx_err read_replica_camera(struct vxc_reader *r, const char *path, double *units,
+                                  struct vx_detail *detail)
 {
     struct vxc__json_want want[] = {{.key = "fx"}, {.key = "fy"}, {.key = "cx"},   {.key = "cy"},
                                     {.key = "w"},  {.key = "h"},  {.key = "scale"}};
@@ -228,15 +234,17 @@ static vx_err add_images(struct vxc_reader *r, const char *folder, const char *p
         suffix = other_suffix;
         VX_TRY_RET(vxc__names_list(&names, path, prefix, suffix, detail));
     }
-    vx_err err = names.n > 0 ? vxc__items_add_names(r, folder, &names, detail)
-                             : vx_fail(detail, VX_E_NOT_FOUND, "depth", "%s holds no %s*%s", path, prefix, suffix);
+    vx_err err = names.n > 0
+                     ? vxc__items_add_names(r, folder, &names, detail)
+                     : vx_fail(detail, VX_E_NOT_FOUND, "depth", "%s holds no %s*%s", path, prefix, suffix);
     vxc__names_free(&names);
     return err;
 }
 
 vx_err vxc__open_replica(struct vxc_reader *r, struct vx_detail *detail)
 {
-    static const char *const places[] = {"cam_params.json", "../cam_params.json", "../../cam_params.json", NULL};
+    static const char *const places[] = {"cam_params.json", "../cam_params.json", "../../cam_params.json",
+                                         NULL};
     char path[VXC__PATH_MAX], poses[VXC__PATH_MAX];
     double units = 6553.5;
     r->payload = VXC__IMAGE;
@@ -281,8 +289,10 @@ static vx_err read_redwood_camera(struct vxc_reader *r, const char *path, struct
     return VX_OK;
 }
 
-/* The only file of the root with an ending; VX_E_NOT_FOUND when there is none, VX_E_INVALID when there are several. */
-static vx_err only_file(struct vxc_reader *r, const char *suffix, char path[VXC__PATH_MAX], struct vx_detail *detail)
+/* The only file of the root with an ending; VX_E_NOT_FOUND when there is none, VX_E_INVALID when there are
+ * several. */
+static vx_err only_file(struct vxc_reader *r, const char *suffix, char path[VXC__PATH_MAX],
+                        struct vx_detail *detail)
 {
     struct vxc__names names;
     VX_TRY_RET(vxc__names_list(&names, r->root, "", suffix, detail));
@@ -290,8 +300,8 @@ static vx_err only_file(struct vxc_reader *r, const char *suffix, char path[VXC_
     if (names.n == 0)
         err = vx_fail(detail, VX_E_NOT_FOUND, "poses", "%s holds no *%s; give --poses FILE", r->root, suffix);
     else if (names.n > 1)
-        err = vx_fail(detail, VX_E_INVALID, "poses", "%s holds %zu files *%s; say which by --poses FILE", r->root,
-                      names.n, suffix);
+        err = vx_fail(detail, VX_E_INVALID, "poses", "%s holds %zu files *%s; say which by --poses FILE",
+                      r->root, names.n, suffix);
     else if (!vxc__join(path, r->root, names.name[0]))
         err = vx_fail(detail, VX_E_INVALID, "path", "the path is too long");
     vxc__names_free(&names);

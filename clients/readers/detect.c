@@ -24,10 +24,11 @@ static vx_err detect_file(const char *path, enum vxc_format *format, struct vx_d
     else if (ends_with(path, ".xyz32.bin") || ends_with(path, ".xyz32"))
         *format = VXC_XYZ32;
     else
-        return vx_fail(detail, VX_E_NOT_FOUND, "format",
-                       "%s is no VXWL0001 or PCD file and not named *.xyz32.bin; for a raw cloud say --format kitti "
-                       "(float32 x y z reflectance) or --format xyz32 (float32 x y z)",
-                       path);
+        return vx_fail(
+            detail, VX_E_NOT_FOUND, "format",
+            "%s is no VXWL0001 or PCD file and not named *.xyz32.bin; for a raw cloud say --format kitti "
+            "(float32 x y z reflectance) or --format xyz32 (float32 x y z)",
+            path);
     return VX_OK;
 }
 
@@ -73,10 +74,11 @@ vx_err vxc__detect(const char *path, enum vxc_format *format, struct vx_detail *
     else if (holds_names(path, "", "", ".xyz32.bin") || holds_names(path, "derived", "", ".xyz32.bin"))
         *format = VXC_XYZ32;
     else
-        return vx_fail(detail, VX_E_NOT_FOUND, "format",
-                       "%.80s is no known set: no frame-*.depth.png (7scenes), depth.txt (tum), velodyne/ (kitti), "
-                       "traj.txt and results/ (replica), depth/*.png (redwood), depth/ and pose.txt (slambook), *.pcd, "
-                       "*.xyz32.bin",
-                       path);
+        return vx_fail(
+            detail, VX_E_NOT_FOUND, "format",
+            "%.80s is no known set: no frame-*.depth.png (7scenes), depth.txt (tum), velodyne/ (kitti), "
+            "traj.txt and results/ (replica), depth/*.png (redwood), depth/ and pose.txt (slambook), *.pcd, "
+            "*.xyz32.bin",
+            path);
     return VX_OK;
 }

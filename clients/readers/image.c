@@ -13,8 +13,9 @@ static vx_err resize(struct vxc__image *image, uint64_t width, uint64_t height, 
     if (width == 0 || height == 0)
         return vx_fail(detail, VX_E_INVALID, "depth", "%s has no pixels", name);
     if (width > VXC__SIDE_MAX || height > VXC__SIDE_MAX || width * height > VXC__PIXELS_MAX)
-        return vx_fail(detail, VX_E_EXHAUSTED, "depth", "%s is too large: %llu x %llu px, at most %d px are read",
-                       name, (unsigned long long)width, (unsigned long long)height, VXC__PIXELS_MAX);
+        return vx_fail(detail, VX_E_EXHAUSTED, "depth",
+                       "%s is too large: %llu x %llu px, at most %d px are read", name,
+                       (unsigned long long)width, (unsigned long long)height, VXC__PIXELS_MAX);
     const size_t n = (size_t)(width * height);
     if (n > image->capacity_px) {
         uint16_t *grown = realloc(image->px, n * sizeof *grown);
@@ -55,9 +56,10 @@ static void on_png_warning(png_structp png, png_const_charp message)
     (void)message; /* about colour profiles and text chunks, which do not change a depth */
 }
 
-/* Decodes behind the signature; everything that must survive the longjmp is in *context or volatile-free callers. */
-static vx_err decode_png(png_structp png, png_infop info, struct png_context *context, struct vxc__image *image,
-                         FILE *file, const char *name, struct vx_detail *detail)
+/* Decodes behind the signature; everything that must survive the longjmp is in *context or volatile-free
+ * callers. */
+static vx_err decode_png(png_structp png, png_infop info, struct png_context *context,
+                         struct vxc__image *image, FILE *file, const char *name, struct vx_detail *detail)
 {
     if (setjmp(context->jump))
         return vx_fail(detail, VX_E_INVALID, "depth", "%s is damaged at row %u: %s", name,
@@ -67,12 +69,12 @@ static vx_err decode_png(png_structp png, png_infop info, struct png_context *co
     png_read_info(png, info);
     const int bits = png_get_bit_depth(png, info), colour = png_get_color_type(png, info);
     if (colour != PNG_COLOR_TYPE_GRAY)
-        return vx_fail(detail, VX_E_INVALID, "depth",
-                       "%s is a colour image; depth is one channel of 16 bits", name);
+        return vx_fail(detail, VX_E_INVALID, "depth", "%s is a colour image; depth is one channel of 16 bits",
+                       name);
     if (bits != 16)
         return vx_fail(detail, VX_E_INVALID, "depth",
-                       "%s has %d bits a pixel; depth needs 16 (an 8-bit image is a picture, not distances)", name,
-                       bits);
+                       "%s has %d bits a pixel; depth needs 16 (an 8-bit image is a picture, not distances)",
+                       name, bits);
     VX_TRY_RET(resize(image, png_get_image_width(png, info), png_get_image_height(png, info), name, detail));
     const uint16_t probe = 1;
     if (*(const uint8_t *)&probe == 1)
@@ -113,23 +115,26 @@ static int64_t pgm_number(FILE *file)
     int64_t value = -1;
     for (; isdigit(c) && value < 100000000; c = getc(file))
         value = (value < 0 ? 0 : value) * 10 + (c - '0');
-    return isspace(c) ? value : -1; /* exactly one blank ends a number: behind the last one the pixels begin */
+    return isspace(c) ? value
+                      : -1; /* exactly one blank ends a number: behind the last one the pixels begin */
 }
 
 static vx_err read_pgm(struct vxc__image *image, FILE *file, const char *name, struct vx_detail *detail)
 {
     const int64_t width = pgm_number(file), height = pgm_number(file), maximum = pgm_number(file);
     if (width < 0 || height < 0 || maximum < 1 || maximum > 65535)
-        return vx_fail(detail, VX_E_INVALID, "depth", "the header of %s is not 'P5 width height maximum'", name);
+        return vx_fail(detail, VX_E_INVALID, "depth", "the header of %s is not 'P5 width height maximum'",
+                       name);
     if (maximum < 256)
         return vx_fail(detail, VX_E_INVALID, "depth",
-                       "%s has 8 bits a pixel; depth needs 16 (an 8-bit image is a picture, not distances)", name);
+                       "%s has 8 bits a pixel; depth needs 16 (an 8-bit image is a picture, not distances)",
+                       name);
     VX_TRY_RET(resize(image, (uint64_t)width, (uint64_t)height, name, detail));
     const size_t n = (size_t)width * (size_t)height;
     const size_t got = fread(image->px, sizeof *image->px, n, file);
     if (got != n)
-        return vx_fail(detail, VX_E_INVALID, "depth", "%s is cut off in row %zu of %u", name, got / image->width,
-                       image->height);
+        return vx_fail(detail, VX_E_INVALID, "depth", "%s is cut off in row %zu of %u", name,
+                       got / image->width, image->height);
     for (size_t i = 0; i < n; i++) { /* big-endian by definition */
         const uint8_t *b = (const uint8_t *)&image->px[i];
         image->px[i] = (uint16_t)(b[0] << 8 | b[1]);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { VXC__SIDE_MAX = 16384 };          /* px, width and height */
+enum { VXC__SIDE_MAX = 16384 };              /* px, width and height */
 enum { VXC__PIXELS_MAX = 32 * 1024 * 1024 }; /* a frame of 64 MiB: what the daemon takes in one message */
 
 /* px[height][width]; the buffer is kept from image to image. */
@@ -18,8 +18,8 @@ struct vxc__image {
 };
 
 /*
- * Reads a 16-bit grey image.  Errors: VX_E_NOT_FOUND, VX_E_UNAVAILABLE; VX_E_INVALID no such image, 8-bit, colour,
- * damaged or cut off (the words name the file and the place); VX_E_EXHAUSTED too large; VX_E_NOMEM.
+ * Reads a 16-bit grey image.  Errors: VX_E_NOT_FOUND, VX_E_UNAVAILABLE; VX_E_INVALID no such image, 8-bit,
+ * colour, damaged or cut off (the words name the file and the place); VX_E_EXHAUSTED too large; VX_E_NOMEM.
  */
 vx_err vxc__image_read(struct vxc__image *image, const char *path, struct vx_detail *detail);
 void vxc__image_fini(struct vxc__image *image);

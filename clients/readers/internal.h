@@ -1,8 +1,8 @@
 /*
  * internal.h - what the formats share.
  *
- * Every format but VXWL becomes the same thing when it is opened: a list of items (a file, a stamp, a pose), one way to
- * read the files, and for cameras the intrinsics.  reader.c turns items into frames.
+ * Every format but VXWL becomes the same thing when it is opened: a list of items (a file, a stamp, a pose),
+ * one way to read the files, and for cameras the intrinsics.  reader.c turns items into frames.
  */
 #ifndef VXC_READERS_INTERNAL_H
 #define VXC_READERS_INTERNAL_H
@@ -14,11 +14,11 @@
 #include "vxc_reader.h"
 
 struct vxc__item {
-    char *name;          /* file, relative to the set's folder; owned */
-    char *pose_name;     /* file with its pose, read together with it; NULL: `pose` counts */
+    char *name;      /* file, relative to the set's folder; owned */
+    char *pose_name; /* file with its pose, read together with it; NULL: `pose` counts */
     int64_t stamp_ns;
     struct vxc_pose pose;
-    vx_err pose_err;     /* why there is no pose, and in words (owned, may be NULL) */
+    vx_err pose_err; /* why there is no pose, and in words (owned, may be NULL) */
     char *pose_why;
 };
 
@@ -34,22 +34,22 @@ struct vxc__vxwl;
 struct vxc_reader {
     struct vxc_reader_info info;
     struct vxc_reader_options options;
-    char root[VXC__PATH_MAX];  /* folder that item names are relative to */
+    char root[VXC__PATH_MAX]; /* folder that item names are relative to */
     uint64_t next;
 
     enum vxc__payload payload;
     struct vxc__item *item;
     size_t n_items, capacity;
     bool use_viewpoint;
-    double camera[4];          /* fx, fy, cx, cy of the files; fx, fy not 0 */
+    double camera[4]; /* fx, fy, cx, cy of the files; fx, fy not 0 */
     double units_per_m;
     uint32_t expected_width, expected_height; /* px; 0: any */
 
-    struct vxc__vxwl *vxwl;    /* the other kind of set */
+    struct vxc__vxwl *vxwl; /* the other kind of set */
 
     struct vxc__image image;
     struct vxc__cloud cloud;
-    char name[VXC__PATH_MAX];  /* of the current frame */
+    char name[VXC__PATH_MAX]; /* of the current frame */
 };
 
 /* ---- items.c: building the list */
@@ -59,8 +59,8 @@ vx_err vxc__items_add(struct vxc_reader *r, const char *name, int64_t stamp_ns, 
 vx_err vxc__items_add_names(struct vxc_reader *r, const char *folder, const struct vxc__names *names,
                             struct vx_detail *detail);
 /* Pose k belongs to item k; items without one are refused when their turn comes. */
-vx_err vxc__items_pose_by_order(struct vxc_reader *r, const struct vxc__pose_list *list, const char *list_name,
-                                struct vx_detail *detail);
+vx_err vxc__items_pose_by_order(struct vxc_reader *r, const struct vxc__pose_list *list,
+                                const char *list_name, struct vx_detail *detail);
 /* The pose nearest in time, within 0.02 s; the list must be sorted. */
 vx_err vxc__items_pose_by_time(struct vxc_reader *r, const struct vxc__pose_list *list, const char *list_name,
                                struct vx_detail *detail);

@@ -38,7 +38,7 @@ vx_err vxc__items_add_names(struct vxc_reader *r, const char *folder, const stru
     for (size_t i = 0; i < names->n; i++) {
         if (!vxc__join(path, folder, names->name[i]))
             return vx_fail(detail, VX_E_INVALID, "path", "the path of %s is too long", names->name[i]);
-        VX_TRY_RET(vxc__items_add(r, path, vxc__default_stamp_ns(r->info.sensor, i), detail));
+        VX_TRY_RET(vxc__items_add(r, path, vxc__default_stamp_ns(r->info.sensing.sensor, i), detail));
     }
     return VX_OK;
 }
@@ -63,8 +63,8 @@ static vx_err take_pose(struct vxc__item *item, const struct vxc__pose_entry *en
     return vxc__item_refuse(item, entry->err, why.text, detail);
 }
 
-vx_err vxc__items_pose_by_order(struct vxc_reader *r, const struct vxc__pose_list *list, const char *list_name,
-                                struct vx_detail *detail)
+vx_err vxc__items_pose_by_order(struct vxc_reader *r, const struct vxc__pose_list *list,
+                                const char *list_name, struct vx_detail *detail)
 {
     struct vx_detail why;
     for (size_t i = 0; i < r->n_items; i++) {
@@ -72,7 +72,8 @@ vx_err vxc__items_pose_by_order(struct vxc_reader *r, const struct vxc__pose_lis
             VX_TRY_RET(take_pose(&r->item[i], &list->entry[i], list_name, detail));
             continue;
         }
-        vx_fail(&why, VX_E_NOT_FOUND, "pose", "%s holds %zu poses, none for frame %zu", list_name, list->n, i);
+        vx_fail(&why, VX_E_NOT_FOUND, "pose", "%s holds %zu poses, none for frame %zu", list_name, list->n,
+                i);
         VX_TRY_RET(vxc__item_refuse(&r->item[i], VX_E_NOT_FOUND, why.text, detail));
     }
     const bool cut = r->options.max_frames > 0 && r->n_items == r->options.max_frames;
@@ -93,8 +94,8 @@ vx_err vxc__items_pose_by_time(struct vxc_reader *r, const struct vxc__pose_list
             VX_TRY_RET(take_pose(item, entry, list_name, detail));
             continue;
         }
-        vx_fail(&why, VX_E_NOT_FOUND, "pose", "%s has no pose within 0.02 s of the frame's time, %.6f s", list_name,
-                (double)item->stamp_ns * 1e-9);
+        vx_fail(&why, VX_E_NOT_FOUND, "pose", "%s has no pose within 0.02 s of the frame's time, %.6f s",
+                list_name, (double)item->stamp_ns * 1e-9);
         VX_TRY_RET(vxc__item_refuse(item, VX_E_NOT_FOUND, why.text, detail));
     }
     return VX_OK;

@@ -114,8 +114,8 @@ vx_err vxc__json_read(const char *path, struct vxc__json_want *want, int n_want,
     VX_TRY_RET(vxc__open_file(path, &file, &size, detail));
     if (size >= JSON_BYTES) {
         fclose(file);
-        return vx_fail(detail, VX_E_EXHAUSTED, "json", "%s is too large: %llu bytes, at most %d are read", path,
-                       (unsigned long long)size, JSON_BYTES);
+        return vx_fail(detail, VX_E_EXHAUSTED, "json", "%s is too large: %llu bytes, at most %d are read",
+                       path, (unsigned long long)size, JSON_BYTES);
     }
     char *text = calloc(1, JSON_BYTES);
     const size_t n = text ? fread(text, 1, JSON_BYTES - 1, file) : 0;

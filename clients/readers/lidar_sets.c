@@ -39,14 +39,16 @@ static vx_err add_cloud_files(struct vxc_reader *r, const char *suffix, const ch
             return VX_OK;
         }
     }
-    return vx_fail(detail, VX_E_NOT_FOUND, "path", "%s holds no *%s, nor does a usual folder in it", r->root, suffix);
+    return vx_fail(detail, VX_E_NOT_FOUND, "path", "%s holds no *%s, nor does a usual folder in it", r->root,
+                   suffix);
 }
 
-/* The pose list of a set of clouds: --poses, else a usual name in the root or above it; "" when there is none. */
+/* The pose list of a set of clouds: --poses, else a usual name in the root or above it; "" when there is
+ * none. */
 static vx_err find_poses(struct vxc_reader *r, char path[VXC__PATH_MAX], struct vx_detail *detail)
 {
-    static const char *const usual[] = {"optimized_poses.txt", "poses.txt",    "../optimized_poses.txt",
-                                        "../poses.txt",        NULL};
+    static const char *const usual[] = {"optimized_poses.txt", "poses.txt", "../optimized_poses.txt",
+                                        "../poses.txt", NULL};
     static const char *const endings_in[] = {"", "..", NULL};
     if (r->options.poses_path) {
         snprintf(path, VXC__PATH_MAX, "%s", r->options.poses_path);
@@ -108,16 +110,18 @@ static vx_err read_tr(struct vxc_reader *r, struct vxc_pose *tr, struct vx_detai
         return too_long(detail);
     if (vxc__lines_open(&lines, path, &why) != VX_OK)
         return vx_fail(detail, VX_E_NOT_FOUND, "calib",
-                       "%s is missing: without its Tr line (LiDAR to camera) the camera poses cannot be used", path);
+                       "%s is missing: without its Tr line (LiDAR to camera) the camera poses cannot be used",
+                       path);
     vx_err err = vx_fail(detail, VX_E_INVALID, "calib", "%s has no line 'Tr:'", path);
     while (vxc__lines_next(&lines)) {
         const char *text = lines.text;
         double m[12];
-        if (!vxc__word(&text, key, sizeof key) || (strcmp(key, "Tr:") != 0 && strcmp(key, "Tr_velo_to_cam:") != 0))
+        if (!vxc__word(&text, key, sizeof key) ||
+            (strcmp(key, "Tr:") != 0 && strcmp(key, "Tr_velo_to_cam:") != 0))
             continue;
         if (vxc__numbers(text, m, 12) != 12)
-            err = vx_fail(detail, VX_E_INVALID, "calib", "%s line %u does not hold 12 numbers behind Tr", path,
-                          lines.number);
+            err = vx_fail(detail, VX_E_INVALID, "calib", "%s line %u does not hold 12 numbers behind Tr",
+                          path, lines.number);
         else if ((err = vxc_pose_from_matrix(m, tr, &why)) != VX_OK)
             err = vx_fail(detail, err, "calib", "Tr of %s: %s", path, why.text);
         break;
@@ -141,11 +145,12 @@ static vx_err find_kitti_poses(struct vxc_reader *r, char path[VXC__PATH_MAX], s
     const char *const places[] = {"poses.txt", above, beside, NULL};
     if (vxc__first_file(r->root, places, path))
         return VX_OK;
-    return vx_fail(detail, VX_E_NOT_FOUND, "poses", "no poses in %s (poses.txt, %s, %s); give --poses FILE", r->root,
-                   above, beside);
+    return vx_fail(detail, VX_E_NOT_FOUND, "poses", "no poses in %s (poses.txt, %s, %s); give --poses FILE",
+                   r->root, above, beside);
 }
 
-/* World poses of the LiDAR out of those of the camera: T = Tr^-1 P Tr, the world being the first LiDAR frame. */
+/* World poses of the LiDAR out of those of the camera: T = Tr^-1 P Tr, the world being the first LiDAR frame.
+ */
 static void apply_tr(struct vxc_reader *r, const struct vxc_pose *tr)
 {
     struct vxc_pose inverse;
@@ -229,8 +234,8 @@ vx_err vxc__open_xyz32(struct vxc_reader *r, struct vx_detail *detail)
     }
     if (r->n_items > 1)
         return vx_fail(detail, VX_E_NOT_FOUND, "poses",
-                       "%s holds %zu clouds and no *_poses_kitti.txt or poses.txt; give --poses FILE", r->root,
-                       r->n_items);
+                       "%s holds %zu clouds and no *_poses_kitti.txt or poses.txt; give --poses FILE",
+                       r->root, r->n_items);
     describe(r, "raw float32 file", "nowhere: the sensor is the origin");
     return VX_OK;
 }

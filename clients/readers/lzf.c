@@ -1,6 +1,6 @@
 /*
- * LZF, the compression of PCD files: a control byte c < 32 copies c + 1 literal bytes; else (c >> 5) + 2 bytes, or
- * 9 + the next byte when c >> 5 is 7, are repeated from ((c & 31) << 8 | next byte) + 1 bytes back.
+ * LZF, the compression of PCD files: a control byte c < 32 copies c + 1 literal bytes; else (c >> 5) + 2
+ * bytes, or 9 + the next byte when c >> 5 is 7, are repeated from ((c & 31) << 8 | next byte) + 1 bytes back.
  */
 #include "cloud.h"
 

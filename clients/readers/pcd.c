@@ -1,4 +1,5 @@
-/* PCD v0.5 .. v0.7: a text header of KEY words, then points as text, as rows, or compressed column by column. */
+/* PCD v0.5 .. v0.7: a text header of KEY words, then points as text, as rows, or compressed column by column.
+ */
 #include "cloud.h"
 #include "text.h"
 
@@ -24,16 +25,17 @@ struct pcd {
     enum data data;
     struct vxc_pose viewpoint;
     /* of x, y and z */
-    int column[3];        /* first number of the field in an ascii row */
-    uint32_t offset[3];   /* bytes before it in a binary row */
-    uint32_t bytes[3];    /* 4 or 8 */
-    uint32_t stride;      /* bytes of a row */
-    int n_columns;        /* numbers of an ascii row */
+    int column[3];      /* first number of the field in an ascii row */
+    uint32_t offset[3]; /* bytes before it in a binary row */
+    uint32_t bytes[3];  /* 4 or 8 */
+    uint32_t stride;    /* bytes of a row */
+    int n_columns;      /* numbers of an ascii row */
 };
 
 /* ------------------------------------------------------------------ header */
 
-/* A header line without its end; false at the end of the file or when it is longer than a header line may be. */
+/* A header line without its end; false at the end of the file or when it is longer than a header line may be.
+ */
 static bool header_line(struct pcd *s, char *text, size_t n)
 {
     size_t i = 0;
@@ -128,8 +130,8 @@ static vx_err read_key(struct pcd *s, const char *key, const char *text, struct 
                                                            : DATA_NONE;
         good = s->data != DATA_NONE;
     } else if (strcmp(key, "VERSION") != 0) {
-        return vx_fail(detail, VX_E_INVALID, "pcd", "%s line %u: '%s' is no PCD header word (is it a PCD file?)",
-                       s->name, s->line, key);
+        return vx_fail(detail, VX_E_INVALID, "pcd",
+                       "%s line %u: '%s' is no PCD header word (is it a PCD file?)", s->name, s->line, key);
     }
     return good ? VX_OK : bad_line(s, key, detail);
 }
@@ -140,9 +142,10 @@ static vx_err lay_out(struct pcd *s, struct vx_detail *detail)
     if (s->n_counts == 0)
         for (s->n_counts = 0; s->n_counts < s->n_fields; s->n_counts++)
             s->count[s->n_counts] = 1;
-    if (s->n_fields == 0 || s->n_sizes != s->n_fields || s->n_types != s->n_fields || s->n_counts != s->n_fields)
-        return vx_fail(detail, VX_E_INVALID, "pcd", "%s: FIELDS, SIZE, TYPE and COUNT do not list the same fields",
-                       s->name);
+    if (s->n_fields == 0 || s->n_sizes != s->n_fields || s->n_types != s->n_fields ||
+        s->n_counts != s->n_fields)
+        return vx_fail(detail, VX_E_INVALID, "pcd",
+                       "%s: FIELDS, SIZE, TYPE and COUNT do not list the same fields", s->name);
     bool found[3] = {false, false, false};
     uint64_t stride = 0, n_columns = 0;
     for (int i = 0; i < s->n_fields; i++) {
@@ -175,8 +178,8 @@ static vx_err read_header(struct pcd *s, struct vx_detail *detail)
     s->viewpoint = (struct vxc_pose){.rotation_xyzw = {0, 0, 0, 1}};
     while (s->data == DATA_NONE) {
         if (s->line == MAX_HEADER_LINES || !header_line(s, text, sizeof text))
-            return vx_fail(detail, VX_E_INVALID, "pcd", "%s: the header ends at line %u without DATA", s->name,
-                           s->line);
+            return vx_fail(detail, VX_E_INVALID, "pcd", "%s: the header ends at line %u without DATA",
+                           s->name, s->line);
         const char *rest = text;
         if (text[strspn(text, " \t")] == '#' || !vxc__word(&rest, key, sizeof key))
             continue;
@@ -189,8 +192,8 @@ static vx_err read_header(struct pcd *s, struct vx_detail *detail)
     if (sized && s->has_points &&
         (s->height == 0 ? s->n_points != 0
                         : s->n_points / s->height != s->width || s->n_points % s->height != 0))
-        return vx_fail(detail, VX_E_INVALID, "pcd", "%s: POINTS %llu is not WIDTH %llu x HEIGHT %llu", s->name,
-                       (unsigned long long)s->n_points, (unsigned long long)s->width,
+        return vx_fail(detail, VX_E_INVALID, "pcd", "%s: POINTS %llu is not WIDTH %llu x HEIGHT %llu",
+                       s->name, (unsigned long long)s->n_points, (unsigned long long)s->width,
                        (unsigned long long)s->height);
     if (!s->has_points) {
         if (s->height > 0 && s->width > VXC__POINTS_MAX / s->height)
@@ -224,7 +227,8 @@ static vx_err read_ascii(struct pcd *s, struct vxc__cloud *cloud, struct vx_deta
     vx_err err = VX_OK;
     for (size_t i = 0; err == VX_OK && i < cloud->n; i++) {
         if (!vxc__lines_next(&lines))
-            err = vx_fail(detail, VX_E_INVALID, "pcd", "%s ends behind point %zu of %zu", s->name, i, cloud->n);
+            err =
+                vx_fail(detail, VX_E_INVALID, "pcd", "%s ends behind point %zu of %zu", s->name, i, cloud->n);
         else if (lines.too_long || vxc__numbers(lines.text, number, s->n_columns) != s->n_columns)
             err = vx_fail(detail, VX_E_INVALID, "pcd", "%s line %u does not hold %d numbers", s->name,
                           lines.number, s->n_columns);
@@ -241,7 +245,8 @@ static vx_err read_binary(struct pcd *s, struct vxc__cloud *cloud, struct vx_det
     uint8_t row[MAX_STRIDE_BYTES];
     for (size_t i = 0; i < cloud->n; i++) {
         if (fread(row, s->stride, 1, s->file) != 1)
-            return vx_fail(detail, VX_E_INVALID, "pcd", "%s ends behind point %zu of %zu", s->name, i, cloud->n);
+            return vx_fail(detail, VX_E_INVALID, "pcd", "%s ends behind point %zu of %zu", s->name, i,
+                           cloud->n);
         for (int axis = 0; axis < 3; axis++)
             cloud->xyz[3 * i + axis] = coordinate(row + s->offset[axis], s->bytes[axis]);
     }
@@ -256,11 +261,12 @@ static vx_err read_compressed(struct pcd *s, struct vxc__cloud *cloud, struct vx
     if (fread(sizes, sizeof sizes, 1, s->file) != 1)
         return vx_fail(detail, VX_E_INVALID, "pcd", "%s ends behind its header", s->name);
     if (sizes[1] != expected)
-        return vx_fail(detail, VX_E_INVALID, "pcd", "%s says %u bytes of points, but %zu points have %llu", s->name,
-                       sizes[1], cloud->n, (unsigned long long)expected);
+        return vx_fail(detail, VX_E_INVALID, "pcd", "%s says %u bytes of points, but %zu points have %llu",
+                       s->name, sizes[1], cloud->n, (unsigned long long)expected);
     if (sizes[0] > s->file_bytes)
-        return vx_fail(detail, VX_E_INVALID, "pcd", "%s is cut off: %u bytes of compressed points, the file has %llu",
-                       s->name, sizes[0], (unsigned long long)s->file_bytes);
+        return vx_fail(detail, VX_E_INVALID, "pcd",
+                       "%s is cut off: %u bytes of compressed points, the file has %llu", s->name, sizes[0],
+                       (unsigned long long)s->file_bytes);
     if (expected / 100 > sizes[0]) /* LZF makes at most 264 bytes of 3: do not allocate for a lie */
         return vx_fail(detail, VX_E_INVALID, "pcd", "%s: %u bytes cannot hold %llu bytes of points", s->name,
                        sizes[0], (unsigned long long)expected);
@@ -285,12 +291,13 @@ static vx_err read_compressed(struct pcd *s, struct vxc__cloud *cloud, struct vx
 static vx_err read_points(struct pcd *s, struct vxc__cloud *cloud, struct vx_detail *detail)
 {
     /* A header that promises more points than the file can hold must not allocate them. */
-    const uint64_t least = s->data == DATA_ASCII ? 2 * (uint64_t)s->n_columns - 1
+    const uint64_t least = s->data == DATA_ASCII    ? 2 * (uint64_t)s->n_columns - 1
                            : s->data == DATA_BINARY ? s->stride
                                                     : 0;
     if (least > 0 && s->n_points > s->file_bytes / least + 1)
-        return vx_fail(detail, VX_E_INVALID, "pcd", "%s is cut off: it promises %llu points and has %llu bytes",
-                       s->name, (unsigned long long)s->n_points, (unsigned long long)s->file_bytes);
+        return vx_fail(detail, VX_E_INVALID, "pcd",
+                       "%s is cut off: it promises %llu points and has %llu bytes", s->name,
+                       (unsigned long long)s->n_points, (unsigned long long)s->file_bytes);
     VX_TRY_RET(vxc__cloud_resize(cloud, s->n_points, s->name, detail));
     if (cloud->n == 0)
         return VX_OK;

@@ -33,7 +33,8 @@ static double determinant(const double r[9])
            r[2] * (r[3] * r[7] - r[4] * r[6]);
 }
 
-/* One step of R <- R (3 I - R'R) / 2, which converges to the nearest rotation (Newton's polar decomposition). */
+/* One step of R <- R (3 I - R'R) / 2, which converges to the nearest rotation (Newton's polar decomposition).
+ */
 static void orthonormalise_step(double r[9])
 {
     double gram[9], next[9];

@@ -10,8 +10,9 @@ static vx_err pose_of_rows(const double *m, int n, struct vxc_pose *out, struct 
     if (n == 16) {
         for (int i = 0; i < 4; i++)
             if (!(fabs(m[12 + i] - (i == 3)) <= 1e-6)) /* also when it is NaN */
-                return vx_fail(detail, VX_E_INVALID, "pose",
-                               "the last row of the 4 x 4 matrix is not 0 0 0 1 (transposed? rows come first)");
+                return vx_fail(
+                    detail, VX_E_INVALID, "pose",
+                    "the last row of the 4 x 4 matrix is not 0 0 0 1 (transposed? rows come first)");
     }
     return vxc_pose_from_matrix(m, out, detail);
 }
@@ -110,7 +111,8 @@ vx_err vxc__pose_list_read(struct vxc__pose_list *list, const char *path, struct
             err = vx_fail(detail, VX_E_NOMEM, "poses", "no memory for the poses of %s", path);
             goto fail;
         }
-        /* A log that loses step would give every later frame a wrong pose, so there it is the whole list that fails. */
+        /* A log that loses step would give every later frame a wrong pose, so there it is the whole list that
+         * fails. */
         if (list->layout == VXC__POSES_LOG && (n != 3 || !read_log_rows(&lines, m))) {
             err = vx_fail(detail, VX_E_INVALID, "poses",
                           "%s line %u: expected three integers and then four rows of 4 numbers", path,
@@ -229,7 +231,8 @@ vx_err vxc__times_read(int64_t **out, size_t *n, const char *path, struct vx_det
             *out = grown;
         }
         if (!vxc__word(&text, word, sizeof word) || !vxc__stamp_ns(word, *out + *n)) {
-            err = vx_fail(detail, VX_E_INVALID, "times", "%s line %u is not a time in seconds", path, lines.number);
+            err = vx_fail(detail, VX_E_INVALID, "times", "%s line %u is not a time in seconds", path,
+                          lines.number);
             break;
         }
         ++*n;

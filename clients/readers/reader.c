@@ -48,9 +48,11 @@ static vx_err check_options(const struct vxc_reader_options *o, struct vx_detail
         return vx_fail(detail, VX_E_INVALID, "depth_scale", "must be positive units per metre, got %g",
                        o->depth_units_per_m);
     if (!(o->min_range_m >= 0 && o->min_range_m < 1e6))
-        return vx_fail(detail, VX_E_INVALID, "min_range_m", "must be 0 or a positive distance, got %g", o->min_range_m);
+        return vx_fail(detail, VX_E_INVALID, "min_range_m", "must be 0 or a positive distance, got %g",
+                       o->min_range_m);
     if (!(o->max_range_m >= 0 && o->max_range_m < 1e6))
-        return vx_fail(detail, VX_E_INVALID, "max_range_m", "must be 0 or a positive distance, got %g", o->max_range_m);
+        return vx_fail(detail, VX_E_INVALID, "max_range_m", "must be 0 or a positive distance, got %g",
+                       o->max_range_m);
     return VX_OK;
 }
 
@@ -58,8 +60,9 @@ static vx_err check_camera(const struct vxc_reader *r, struct vx_detail *detail)
 {
     for (int i = 0; i < 4; i++)
         if (!isfinite(r->camera[i]) || (i < 2 && r->camera[i] == 0))
-            return vx_fail(detail, VX_E_INVALID, "intrinsics", "fx, fy, cx, cy = %g, %g, %g, %g make no camera",
-                           r->camera[0], r->camera[1], r->camera[2], r->camera[3]);
+            return vx_fail(detail, VX_E_INVALID, "intrinsics",
+                           "fx, fy, cx, cy = %g, %g, %g, %g make no camera", r->camera[0], r->camera[1],
+                           r->camera[2], r->camera[3]);
     if (r->units_per_m != 0 && !(r->units_per_m > 0 && r->units_per_m <= 1e9))
         return vx_fail(detail, VX_E_INVALID, "depth_scale", "must be positive units per metre, got %g",
                        r->units_per_m);
@@ -69,7 +72,8 @@ static vx_err check_camera(const struct vxc_reader *r, struct vx_detail *detail)
 static vx_err open_set(struct vxc_reader *r, const char *path, struct vx_detail *detail)
 {
     if (!path || strlen(path) >= sizeof r->root || !path[0])
-        return vx_fail(detail, VX_E_INVALID, "path", "no path, or one of more than %d bytes", VXC__PATH_MAX - 1);
+        return vx_fail(detail, VX_E_INVALID, "path", "no path, or one of more than %d bytes",
+                       VXC__PATH_MAX - 1);
     VX_TRY_RET(check_options(&r->options, detail));
     snprintf(r->root, sizeof r->root, "%s", path);
     for (size_t n = strlen(r->root); n > 1 && r->root[n - 1] == '/'; n--)
@@ -78,27 +82,30 @@ static vx_err open_set(struct vxc_reader *r, const char *path, struct vx_detail 
     if (r->info.format == VXC_AUTO)
         VX_TRY_RET(vxc__detect(r->root, &r->info.format, detail));
     const struct format_entry *format = &FORMATS[r->info.format];
-    r->info.sensor = format->sensor;
+    r->info.sensing = (struct vxc_sensing){.sensor = format->sensor, .no_return_value = NAN};
     VX_TRY_RET(format->open(r, detail));
     if (!r->vxwl)
         r->info.n_frames = r->n_items;
-    if (r->info.sensor == VXC_DEPTH) {
+    if (r->info.sensing.sensor == VXC_DEPTH) {
         VX_TRY_RET(check_camera(r, detail));
         if (r->camera[1] < 0)
-            vxc__note(r, "fy is negative: image rows run upwards; they are turned round, with fy %g and cy h-1-%g",
-                      -r->camera[1], r->camera[3]);
+            vxc__note(
+                r, "fy is negative: image rows run upwards; they are turned round, with fy %g and cy h-1-%g",
+                -r->camera[1], r->camera[3]);
         if (r->camera[0] < 0)
-            vxc__note(r, "fx is negative: image columns run leftwards; they are turned round, with fx %g and cx w-1-%g",
+            vxc__note(r,
+                      "fx is negative: image columns run leftwards; they are turned round, with fx %g and cx "
+                      "w-1-%g",
                       -r->camera[0], r->camera[2]);
     }
-    const bool depth = r->info.sensor == VXC_DEPTH;
-    if (r->options.min_range_m == 0)
-        r->options.min_range_m = depth ? DEPTH_MIN_M : LIDAR_MIN_M;
-    if (r->options.max_range_m == 0)
-        r->options.max_range_m = depth ? DEPTH_MAX_M : LIDAR_MAX_M;
-    if (r->options.min_range_m >= r->options.max_range_m)
+    const bool depth = r->info.sensing.sensor == VXC_DEPTH;
+    struct vxc_sensing *sensing = &r->info.sensing;
+    const struct vxc_reader_options *o = &r->options;
+    sensing->min_range_m = o->min_range_m > 0 ? o->min_range_m : depth ? DEPTH_MIN_M : LIDAR_MIN_M;
+    sensing->max_range_m = o->max_range_m > 0 ? o->max_range_m : depth ? DEPTH_MAX_M : LIDAR_MAX_M;
+    if (sensing->min_range_m >= sensing->max_range_m)
         return vx_fail(detail, VX_E_INVALID, "min_range_m", "must be less than the maximum range: %g >= %g",
-                       r->options.min_range_m, r->options.max_range_m);
+                       sensing->min_range_m, sensing->max_range_m);
     return VX_OK;
 }
 
@@ -143,10 +150,11 @@ void vxc_reader_close(struct vxc_reader *reader)
  * Intrinsics of a frame, and its pixels in the order that belongs to positive focal lengths.
  *
  * A row v is seen along y / z = (v - cy) / fy.  With fy < 0 and v' = h - 1 - v the same ray is
- * (v' - (h - 1 - cy)) / -fy: rows reversed, cy' = h - 1 - cy, fy' = -fy.  The geometry stays what it was; taking |fy|
- * alone would mirror the scene.  Columns likewise.
+ * (v' - (h - 1 - cy)) / -fy: rows reversed, cy' = h - 1 - cy, fy' = -fy.  The geometry stays what it was;
+ * taking |fy| alone would mirror the scene.  Columns likewise.
  */
-static void place_camera(const struct vxc_reader *r, struct vxc_frame *frame, uint8_t *pixels, size_t pixel_bytes)
+static void place_camera(const struct vxc_reader *r, struct vxc_frame *frame, uint8_t *pixels,
+                         size_t pixel_bytes)
 {
     const size_t w = frame->width, h = frame->height;
     uint8_t keep[8];
@@ -172,14 +180,15 @@ static void place_camera(const struct vxc_reader *r, struct vxc_frame *frame, ui
     }
 }
 
-static vx_err read_image(struct vxc_reader *r, struct vxc_frame *frame, const char *path, struct vx_detail *detail)
+static vx_err read_image(struct vxc_reader *r, struct vxc_frame *frame, const char *path,
+                         struct vx_detail *detail)
 {
     VX_TRY_RET(vxc__image_read(&r->image, path, detail));
     frame->width = r->image.width;
     frame->height = r->image.height;
     if (r->expected_width != 0 && (frame->width != r->expected_width || frame->height != r->expected_height))
-        return vx_fail(detail, VX_E_INVALID, "width", "%s is %u x %u px, the camera's file says %u x %u", frame->name,
-                       frame->width, frame->height, r->expected_width, r->expected_height);
+        return vx_fail(detail, VX_E_INVALID, "width", "%s is %u x %u px, the camera's file says %u x %u",
+                       frame->name, frame->width, frame->height, r->expected_width, r->expected_height);
     frame->encoding = VXC_U16;
     frame->units_per_m = r->units_per_m;
     frame->data = r->image.px;
@@ -188,7 +197,8 @@ static vx_err read_image(struct vxc_reader *r, struct vxc_frame *frame, const ch
     return VX_OK;
 }
 
-static vx_err read_cloud(struct vxc_reader *r, struct vxc_frame *frame, const char *path, struct vx_detail *detail)
+static vx_err read_cloud(struct vxc_reader *r, struct vxc_frame *frame, const char *path,
+                         struct vx_detail *detail)
 {
     struct vxc_pose viewpoint = frame->pose;
     if (r->payload == VXC__PCD)
@@ -239,10 +249,7 @@ vx_err vxc_reader_next(struct vxc_reader *r, struct vxc_frame *frame, enum vxc_s
     }
     frame->index = r->next++;
     frame->name = r->name;
-    frame->sensor = r->info.sensor;
-    frame->min_range_m = r->options.min_range_m;
-    frame->max_range_m = r->options.max_range_m;
-    frame->no_return_value = NAN;
+    frame->sensor = r->info.sensing.sensor;
     if (r->vxwl) {
         VX_TRY_RET(vxc__vxwl_next(r, frame, step, why, detail));
         if (*step == VXC_STEP_FRAME && frame->sensor == VXC_DEPTH)

@@ -51,7 +51,8 @@ bool vxc__lines_next(struct vxc__lines *lines)
         lines->too_long = false;
         for (; c != EOF && c != '\n'; c = getc(lines->file)) {
             if (n + 1 < sizeof lines->text)
-                lines->text[n++] = c == '\0' ? '?' : (char)c; /* a NUL is no text: let the number parser trip over it */
+                lines->text[n++] =
+                    c == '\0' ? '?' : (char)c; /* a NUL is no text: let the number parser trip over it */
             else
                 lines->too_long = true;
         }
@@ -162,7 +163,8 @@ bool vxc__join(char out[VXC__PATH_MAX], const char *folder, const char *name)
     if (name[0] == '/' || folder[0] == '\0')
         n = snprintf(out, VXC__PATH_MAX, "%s", name);
     else
-        n = snprintf(out, VXC__PATH_MAX, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/", name);
+        n = snprintf(out, VXC__PATH_MAX, "%s%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/",
+                     name);
     return n >= 0 && n < VXC__PATH_MAX;
 }
 
@@ -255,8 +257,8 @@ vx_err vxc__names_list(struct vxc__names *names, const char *folder, const char 
     size_t capacity = 0;
     DIR *dir = opendir(folder);
     if (!dir)
-        return vx_fail(detail, errno == ENOENT || errno == ENOTDIR ? VX_E_NOT_FOUND : VX_E_UNAVAILABLE, "path",
-                       "cannot open folder %s: %s", folder, strerror(errno));
+        return vx_fail(detail, errno == ENOENT || errno == ENOTDIR ? VX_E_NOT_FOUND : VX_E_UNAVAILABLE,
+                       "path", "cannot open folder %s: %s", folder, strerror(errno));
     for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
         if (!matches(entry->d_name, prefix, suffix))
             continue;

@@ -1,4 +1,5 @@
-/* text.h - lines, numbers, time stamps, names: what every text file of a dataset needs.  Internal to the readers. */
+/* text.h - lines, numbers, time stamps, names: what every text file of a dataset needs.  Internal to the
+ * readers. */
 #ifndef VXC_READERS_TEXT_H
 #define VXC_READERS_TEXT_H
 
@@ -29,13 +30,15 @@ void vxc__lines_close(struct vxc__lines *lines);
 vx_err vxc__open_file(const char *path, FILE **out, uint64_t *size_bytes, struct vx_detail *detail);
 
 /*
- * Numbers separated by blanks, commas or semicolons; "nan", "inf" and "-1.#IND" count as numbers (not finite).
- * Returns how many the line holds, also when more than max (only max are stored); -1 when a word is no number.
+ * Numbers separated by blanks, commas or semicolons; "nan", "inf" and "-1.#IND" count as numbers (not
+ * finite). Returns how many the line holds, also when more than max (only max are stored); -1 when a word is
+ * no number.
  */
 int vxc__numbers(const char *text, double *out, int max);
 /* Copies the first word of *text to word[n] and moves *text behind it; false when there is none. */
 bool vxc__word(const char **text, char *word, size_t n);
-/* Seconds in decimal notation to nanoseconds, exactly, rounded to nearest; false when malformed or out of range. */
+/* Seconds in decimal notation to nanoseconds, exactly, rounded to nearest; false when malformed or out of
+ * range. */
 bool vxc__stamp_ns(const char *word, int64_t *ns);
 
 /* "a/b", or b when it is absolute.  false when it does not fit. */
@@ -51,7 +54,8 @@ struct vxc__names {
     char **name;
     size_t n;
 };
-/* Takes the names that begin with `prefix` and end with `suffix`.  Errors: VX_E_NOT_FOUND, VX_E_UNAVAILABLE, VX_E_NOMEM. */
+/* Takes the names that begin with `prefix` and end with `suffix`.  Errors: VX_E_NOT_FOUND, VX_E_UNAVAILABLE,
+ * VX_E_NOMEM. */
 vx_err vxc__names_list(struct vxc__names *names, const char *folder, const char *prefix, const char *suffix,
                        struct vx_detail *detail);
 void vxc__names_free(struct vxc__names *names);

@@ -1,16 +1,18 @@
 /*
  * vxc_reader.h - sensor frames out of dataset folders and files, one after the other.
  *
- * A reader gives the same frames, bit for bit, to every program: voxelctl play and the benchmarks use the same one, so
- * that their maps have the same digest.  Poses of all formats become a position and a unit quaternion here, once.
- * It reads one frame at a time; a file of gigabytes needs memory for one frame.
+ * A reader gives the same frames, bit for bit, to every program: voxelctl play and the benchmarks use the
+ * same one, so that their maps have the same digest.  Poses of all formats become a position and a unit
+ * quaternion here, once. It reads one frame at a time; a file of gigabytes needs memory for one frame.
  *
- * Axes are those of the map's contract: camera x right, y down, z forward (depth is z); LiDAR x forward, y left, z up.
+ * Axes are those of the map's contract: camera x right, y down, z forward (depth is z); LiDAR x forward, y
+ * left, z up.
  */
 #ifndef VXC_READER_H
 #define VXC_READER_H
 
 #include "base/vx_err.h"
+#include "voxeld/frame.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,64 +31,34 @@ enum vxc_format {
     VXC_N_FORMATS
 };
 
-enum vxc_sensor { VXC_DEPTH = 0, VXC_POINTS = 1, VXC_RANGE = 2 };
-enum vxc_encoding { VXC_F32 = 0, VXC_U16 = 1 };
-
-/* map_T_sensor. */
-struct vxc_pose {
-    double position_m[3];
-    double rotation_xyzw[4]; /* unit length */
-};
-
-/* One frame.  Pointers are the reader's and hold until its next call. */
-struct vxc_frame {
-    uint64_t index;       /* place in the dataset, from 0 */
-    const char *name;     /* file, or file and frame number: for messages */
-    enum vxc_sensor sensor;
-    int64_t stamp_ns;
-    struct vxc_pose pose;
-
-    uint32_t width, height; /* depth: px; range: columns, rows; points: n, 1 */
-    double fx, fy, cx, cy;  /* depth, px: pixel (u, v) has its centre at (u, v); fx and fy are positive */
-    enum vxc_encoding encoding;
-    double units_per_m;     /* VXC_U16 */
-    const void *data;       /* depth [height][width], points [n][3] f32 m, range [height][width] f32 m */
-    uint64_t data_bytes;
-    double first_azimuth_rad, azimuth_step_rad; /* range: column u looks to first + u * step */
-    const float *elevation_rad;                 /* range: [height] */
-
-    double min_range_m, max_range_m;
-    double no_return_value; /* a reading equal to it saw nothing; NaN: none is declared */
-    bool invalid_zero;      /* range: 0 is invalid instead of "no return" */
-};
-
 /* What the caller may fix; zero-initialised = everything by itself. */
 struct vxc_reader_options {
     enum vxc_format format;
-    const char *poses_path;    /* NULL: the format's own place */
-    bool has_intrinsics;       /* intrinsics[] is given; fy < 0 means that image rows run upwards */
-    double intrinsics[4];      /* fx, fy, cx, cy, px */
-    double depth_units_per_m;  /* 0: the format's own */
-    double min_range_m;        /* 0: 0.1 m (depth), 0.5 m (LiDAR) */
-    double max_range_m;        /* 0: 8 m (depth), 60 m (LiDAR) */
-    uint64_t max_frames;       /* only the first so many of the dataset; 0: all */
+    const char *poses_path;   /* NULL: the format's own place */
+    bool has_intrinsics;      /* intrinsics[] is given; fy < 0 means that image rows run upwards */
+    double intrinsics[4];     /* fx, fy, cx, cy, px */
+    double depth_units_per_m; /* 0: the format's own */
+    double min_range_m;       /* 0: 0.1 m (depth), 0.5 m (LiDAR) */
+    double max_range_m;       /* 0: 8 m (depth), 60 m (LiDAR) */
+    uint64_t max_frames;      /* only the first so many of the dataset; 0: all */
 };
 
 enum { VXC_MAX_NOTES = 4 };
 
 struct vxc_reader_info {
     enum vxc_format format;
-    enum vxc_sensor sensor;
-    uint64_t n_frames;      /* that vxc_reader_next will give or refuse */
-    char found[400];        /* one sentence: what was taken for what */
-    uint32_t n_notes;       /* things a careful user wants to know */
+    struct vxc_sensing sensing; /* of every frame: sensor, ranges in force, meaning of 0 */
+    uint64_t n_frames;          /* that vxc_reader_next will give or refuse */
+    char found[400];            /* one sentence: what was taken for what */
+    uint32_t n_notes;           /* things a careful user wants to know */
     char note[VXC_MAX_NOTES][256];
 };
 
 /* What vxc_reader_next came to. */
 enum vxc_step {
     VXC_STEP_FRAME,   /* *frame is filled */
-    VXC_STEP_REFUSED, /* this frame cannot be used (frame->index, ->name and *detail say which and why); go on */
+    VXC_STEP_REFUSED, /* this frame cannot be used (frame->index, ->name and *detail say which and why); go on
+                       */
     VXC_STEP_END
 };
 
@@ -99,17 +71,17 @@ enum vxc_format vxc_format_from_name(const char *name);
 /*
  * Opens a dataset: finds its files, intrinsics and poses, but reads no image yet.
  * path: folder or file.  options: may be NULL.  *out: close with vxc_reader_close.
- * Errors: VX_E_NOT_FOUND something is missing (the words say what was looked for); VX_E_INVALID a file of the set is
- * malformed or an option is out of range; VX_E_UNAVAILABLE a file cannot be read; VX_E_NOMEM.
- * Thread: one at a time per reader; blocks on files.
+ * Errors: VX_E_NOT_FOUND something is missing (the words say what was looked for); VX_E_INVALID a file of the
+ * set is malformed or an option is out of range; VX_E_UNAVAILABLE a file cannot be read; VX_E_NOMEM. Thread:
+ * one at a time per reader; blocks on files.
  */
 vx_err vxc_reader_open(const char *path, const struct vxc_reader_options *options, struct vxc_reader **out,
                        struct vx_detail *detail);
 const struct vxc_reader_info *vxc_reader_get_info(const struct vxc_reader *reader);
 /*
- * Reads the next frame.  A damaged or missing file, or a pose that is no rigid motion, is VXC_STEP_REFUSED with VX_OK:
- * *why gets the code, *detail the words that name the file and the place; the next call goes on behind it.
- * Errors: VX_E_NOMEM only; the reader may be closed, nothing else.
+ * Reads the next frame.  A damaged or missing file, or a pose that is no rigid motion, is VXC_STEP_REFUSED
+ * with VX_OK: *why gets the code, *detail the words that name the file and the place; the next call goes on
+ * behind it. Errors: VX_E_NOMEM only; the reader may be closed, nothing else.
  */
 vx_err vxc_reader_next(struct vxc_reader *reader, struct vxc_frame *frame, enum vxc_step *step, vx_err *why,
                        struct vx_detail *detail);
@@ -119,7 +91,8 @@ void vxc_reader_close(struct vxc_reader *reader);
 /*
  * Rigid motion of a row-major 3 x 4 matrix.
  * A rotation part with |R'R - I| <= 1e-3 (largest element) becomes the nearest rotation.
- * Errors: VX_E_INVALID an element is not finite, the matrix is not rigid, or det R < 0 (detail says by how much).
+ * Errors: VX_E_INVALID an element is not finite, the matrix is not rigid, or det R < 0 (detail says by how
+ * much).
  */
 vx_err vxc_pose_from_matrix(const double rows[12], struct vxc_pose *out, struct vx_detail *detail);
 /* Position and quaternion x y z w; its norm may be off by 1e-3 and is made 1.  Errors: VX_E_INVALID. */

@@ -3,7 +3,8 @@
  *   char magic[8]; uint32 kind (0 depth, 1 LiDAR), n_frames, width, height;
  *   float32 numbers[4]   depth: fx, fy, cx, cy; LiDAR: lowest and highest elevation (rad), 0, 0
  *   then per frame: float32 pose[12] (3 x 4, row-major, sensor to world), float32 image[height][width]
- * Depth 0 is no reading; range 0 is no return.  Column u of a LiDAR looks to -pi + 2 pi u / width; row 0 is highest.
+ * Depth 0 is no reading; range 0 is no return.  Column u of a LiDAR looks to -pi + 2 pi u / width; row 0 is
+ * highest.
  */
 #include "internal.h"
 
@@ -36,7 +37,8 @@ static float f32_of(const uint8_t *b)
 }
 
 /* Sizes, camera or beams. */
-static vx_err read_header(struct vxc_reader *r, struct vxc__vxwl *w, uint64_t file_bytes, struct vx_detail *detail)
+static vx_err read_header(struct vxc_reader *r, struct vxc__vxwl *w, uint64_t file_bytes,
+                          struct vx_detail *detail)
 {
     uint8_t h[HEADER_BYTES];
     float numbers[4];
@@ -49,15 +51,16 @@ static vx_err read_header(struct vxc_reader *r, struct vxc__vxwl *w, uint64_t fi
     for (int i = 0; i < 4; i++)
         numbers[i] = f32_of(h + 24 + 4 * i);
     if (kind > 1)
-        return vx_fail(detail, VX_E_INVALID, "kind", "%s: kind %u is neither 0 (depth) nor 1 (LiDAR)", w->name, kind);
+        return vx_fail(detail, VX_E_INVALID, "kind", "%s: kind %u is neither 0 (depth) nor 1 (LiDAR)",
+                       w->name, kind);
     if (w->width == 0 || w->height == 0 || w->width > VXC__SIDE_MAX || w->height > VXC__SIDE_MAX ||
         (uint64_t)w->width * w->height > VXC__PIXELS_MAX / 2)
-        return vx_fail(detail, VX_E_INVALID, "width", "%s: images of %u x %u cannot be read", w->name, w->width,
-                       w->height);
+        return vx_fail(detail, VX_E_INVALID, "width", "%s: images of %u x %u cannot be read", w->name,
+                       w->width, w->height);
     const uint64_t n_pixels = (uint64_t)w->width * w->height;
     w->frame_bytes = 48 + 4 * n_pixels;
     w->n_whole = (file_bytes - HEADER_BYTES) / w->frame_bytes;
-    r->info.sensor = kind == 0 ? VXC_DEPTH : VXC_RANGE;
+    r->info.sensing.sensor = kind == 0 ? VXC_DEPTH : VXC_RANGE;
     if (kind == 0) {
         for (int i = 0; i < 4; i++)
             r->camera[i] = r->options.has_intrinsics ? r->options.intrinsics[i] : numbers[i];
@@ -65,8 +68,9 @@ static vx_err read_header(struct vxc_reader *r, struct vxc__vxwl *w, uint64_t fi
     }
     if (!isfinite(numbers[0]) || !isfinite(numbers[1]) || (w->height > 1 && !(numbers[1] > numbers[0])) ||
         fabsf(numbers[0]) > 1.6f || fabsf(numbers[1]) > 1.6f)
-        return vx_fail(detail, VX_E_INVALID, "elevation", "%s: elevations %g .. %g rad make no LiDAR", w->name,
-                       (double)numbers[0], (double)numbers[1]);
+        return vx_fail(detail, VX_E_INVALID, "elevation", "%s: elevations %g .. %g rad make no LiDAR",
+                       w->name, (double)numbers[0], (double)numbers[1]);
+    r->info.sensing.no_return_value = 0;
     if (!(w->elevation_rad = malloc(w->height * sizeof *w->elevation_rad)))
         return vx_fail(detail, VX_E_NOMEM, "path", "no memory for %s", w->name);
     const double lowest = numbers[0], highest = numbers[1];
@@ -96,8 +100,8 @@ vx_err vxc__open_vxwl(struct vxc_reader *r, struct vx_detail *detail)
         r->info.n_frames = w->n_whole + 1; /* the cut one is refused, and there it ends */
     }
     snprintf(r->info.found, sizeof r->info.found, "VXWL0001 file: %llu %s images of %u x %u",
-             (unsigned long long)r->info.n_frames, r->info.sensor == VXC_DEPTH ? "depth" : "LiDAR range", w->width,
-             w->height);
+             (unsigned long long)r->info.n_frames,
+             r->info.sensing.sensor == VXC_DEPTH ? "depth" : "LiDAR range", w->width, w->height);
     return VX_OK;
 }
 
@@ -111,9 +115,10 @@ vx_err vxc__vxwl_next(struct vxc_reader *r, struct vxc_frame *frame, enum vxc_st
     const uint64_t index = frame->index, place = HEADER_BYTES + index * w->frame_bytes;
     const size_t n_pixels = (size_t)w->width * w->height;
     snprintf(r->name, sizeof r->name, "%.255s frame %llu", w->name, (unsigned long long)index);
-    frame->sensor = r->info.sensor;
+    frame->sensor = r->info.sensing.sensor;
     frame->stamp_ns = vxc__default_stamp_ns(frame->sensor, index);
-    if (fread(stored, sizeof stored, 1, w->file) != 1 || fread(w->image, sizeof(float), n_pixels, w->file) != n_pixels) {
+    if (fread(stored, sizeof stored, 1, w->file) != 1 ||
+        fread(w->image, sizeof(float), n_pixels, w->file) != n_pixels) {
         r->next = r->info.n_frames;
         *step = VXC_STEP_REFUSED;
         *why = vx_fail(detail, VX_E_INVALID, "data",
@@ -136,7 +141,6 @@ vx_err vxc__vxwl_next(struct vxc_reader *r, struct vxc_frame *frame, enum vxc_st
         frame->first_azimuth_rad = -PI;
         frame->azimuth_step_rad = 2 * PI / w->width;
         frame->elevation_rad = w->elevation_rad;
-        frame->no_return_value = 0;
     }
     *step = VXC_STEP_FRAME;
     return VX_OK;
