@@ -55,10 +55,10 @@ done
 strip --strip-unneeded "$target"/bin/* "$target"/lib/*
 
 # Tests name files of the tree and of the build; both are laid out again below DIR.
-mkdir -p "$target/tree/tests"
-cp -r "$root/config" "$target/tree/"
-[ ! -d "$root/tests/golden" ] || cp -r "$root/tests/golden" "$target/tree/tests/"
-sed -e "s|$build|@DIR@|g" -e "s|$root|@DIR@/tree|g" "$build/tests.list" >"$target/tests.list"
+mkdir "$target/tree"
+(cd "$root" && find config tests -type f \( -path 'config/*' -o -path 'tests/golden/*' -o -name '*.sh' \) -exec cp --parents {} "$target/tree/" \;)
+# Rules of the source tree say nothing about a bundle.
+grep -v '^[^|]*|[^|]*|[^|]*tree|' "$build/tests.list" | sed -e "s|$build|@DIR@|g" -e "s|$root|@DIR@/tree|g" >"$target/tests.list"
 cp "$root/deploy/run-tests.sh" "$target/"
 
 size=$(du -sm "$target" | cut -f 1)

@@ -42,15 +42,14 @@ wanted() { # NAME LABELS
 passed=0 failed=0 skipped=0
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
-while IFS='|' read -r name limit tags environment arguments <&3; do
+while IFS='|' read -r name limit tags environment command <&3; do
     wanted "$name" "$tags" || continue
     read -r -a settings <<<"$environment"
-    read -r -a words <<<"$arguments"
+    read -r -a words <<<"$command"
     settings=(CK_FORK=no ${settings[@]+"${settings[@]//@DIR@/$dir}"})
-    words=(${words[@]+"${words[@]//@DIR@/$dir}"})
+    words=("${words[@]//@DIR@/$dir}")
     start=$SECONDS
-    env "${settings[@]}" timeout -k 5 "$limit" "$dir/bin/$name" ${words[@]+"${words[@]}"} \
-        >"$output" 2>&1 </dev/null
+    env "${settings[@]}" timeout -k 5 "$limit" "${words[@]}" >"$output" 2>&1 </dev/null
     case $? in
         0)
             passed=$((passed + 1))

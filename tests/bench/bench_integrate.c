@@ -121,7 +121,8 @@ static bool parse_options(int argc, char **argv, struct options *o)
     return o->workload != NULL;
 }
 
-static void convert(const struct vxc_frame *in, bool no_carving, struct vx_frame *out)
+static void convert(const struct vxc_frame *in, const struct vxc_sensing *sensing, bool no_carving,
+                    struct vx_frame *out)
 {
     *out = (struct vx_frame){
         .sensor = in->sensor == VXC_DEPTH    ? VX_DEPTH
@@ -142,10 +143,10 @@ static void convert(const struct vxc_frame *in, bool no_carving, struct vx_frame
         .first_azimuth_rad = in->first_azimuth_rad,
         .azimuth_step_rad = in->azimuth_step_rad,
         .elevation_rad = in->elevation_rad,
-        .min_range_m = in->min_range_m,
-        .max_range_m = in->max_range_m,
-        .no_return_value = in->no_return_value,
-        .invalid_zero = in->invalid_zero,
+        .min_range_m = sensing->min_range_m,
+        .max_range_m = sensing->max_range_m,
+        .no_return_value = sensing->no_return_value,
+        .invalid_zero = sensing->invalid_zero,
         .no_carving = no_carving,
     };
     memcpy(out->pose[0].position_m, in->pose.position_m, sizeof out->pose[0].position_m);
@@ -174,7 +175,7 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
             pass->n_unreadable++;
             continue;
         }
-        convert(&read, o->no_carving, &frame);
+        convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
         const double start = bench_now_ms();
         const vx_err err = vx_map_integrate(map, &frame, &result, detail);
         const double elapsed = bench_now_ms() - start;

@@ -2,6 +2,6 @@
 if(TARGET vxc_readers AND TARGET vx_core)
   vx_program(bench_integrate SOURCES ${CMAKE_CURRENT_LIST_DIR}/bench_integrate.c ${CMAKE_CURRENT_LIST_DIR}/bench_util.c
     LIBS vxc_readers vx_core)
-  add_test(NAME accuracy COMMAND ${CMAKE_CURRENT_LIST_DIR}/accuracy.sh ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} quick)
-  set_tests_properties(accuracy PROPERTIES LABELS "oracle;bench" TIMEOUT 600)
+  vx_script(accuracy LABELS oracle bench TIMEOUT 600
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/accuracy.sh ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} quick)
 endif()
