@@ -54,6 +54,11 @@ static vx_err cpu_alloc(struct vxk_dev *dev, uint64_t bytes, void **out)
     return *out ? VX_OK : VX_E_EXHAUSTED;
 }
 
+static vx_err cpu_alloc_host(struct vxk_dev *dev, uint64_t bytes, void **out)
+{
+    return cpu_alloc(dev, bytes, out) == VX_OK ? VX_OK : VX_E_NOMEM;
+}
+
 static void cpu_free(struct vxk_dev *dev, void *ptr)
 {
     vxk_blocks_give(&cpu_dev(dev)->blocks, ptr);
@@ -76,8 +81,10 @@ static vx_err cpu_reserve(struct vxk_dev *dev, uint64_t bytes, struct vxk_range 
     char *p;
     (void)dev;
     memset(out, 0, sizeof *out);
-    if (bytes == 0 || bytes > 1ull << 47)
+    if (bytes == 0)
         return VX_E_INVALID;
+    if (bytes > 1ull << 46)
+        return VX_E_EXHAUSTED;
     size = round_up(bytes, HUGE_BYTES);
     p = mmap(NULL, size + HUGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
@@ -309,7 +316,7 @@ static const struct vxk_ops cpu_ops = {
     .alloc = cpu_alloc,
     .free = cpu_free,
     .trim = cpu_trim,
-    .alloc_host = cpu_alloc,
+    .alloc_host = cpu_alloc_host,
     .free_host = cpu_free,
     .reserve = cpu_reserve,
     .commit = cpu_commit,
