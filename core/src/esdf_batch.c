@@ -205,7 +205,7 @@ vx_err vx__esdf_batches(struct vx__esdf_build *b)
         else
             err = get_scratch(b, &t);
         if (err == VX_OK)
-            VX_TRY_RET(run(b, &t));
+            err = run(b, &t); /* the field's pages may find no room beside a large batch's scratch */
         vx__work_drop(&b->work, keep);
         for (int i = 0; i < 3; i++)
             VX_TRY_RET(number(b, i, 1));

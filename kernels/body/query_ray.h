@@ -20,7 +20,7 @@ struct vxk_ray_answer { /* vx_ray_answer */
     float unknown_from_m;
 };
 
-struct vxk_ray {
+struct vxk_walk {
     const struct vxk_query *q;
     double o[3]; /* origin, in voxels */
     double d[3]; /* unit direction */
@@ -30,7 +30,7 @@ struct vxk_ray {
     const struct vxk_chunk *chunk;
 };
 
-VXK_FN const struct vxk_chunk *vxk_ray_chunk(struct vxk_ray *r, int32_t x, int32_t y, int32_t z)
+VXK_FN const struct vxk_chunk *vxk_ray_chunk(struct vxk_walk *r, int32_t x, int32_t y, int32_t z)
 {
     uint64_t key;
     if (!vxk_cell_key(x >> 3, y >> 3, z >> 3, &key))
@@ -41,14 +41,14 @@ VXK_FN const struct vxk_chunk *vxk_ray_chunk(struct vxk_ray *r, int32_t x, int32
     }
     return r->chunk;
 }
-VXK_FN int vxk_ray_voxel(struct vxk_ray *r, int32_t x, int32_t y, int32_t z, uint32_t *value)
+VXK_FN int vxk_ray_voxel(struct vxk_walk *r, int32_t x, int32_t y, int32_t z, uint32_t *value)
 {
     return vxk_chunk_voxel(&r->q->grid, vxk_ray_chunk(r, x, y, z), (uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127, value);
 }
 
 /* Field at t along the ray: interpolated where all eight centres have a value, else that of the voxel; positive where
  * that has none. */
-VXK_FN float vxk_ray_sample(struct vxk_ray *r, double t)
+VXK_FN float vxk_ray_sample(struct vxk_walk *r, double t)
 {
     int32_t b[3];
     float f[3], d[8], g[3];
@@ -70,7 +70,7 @@ VXK_FN float vxk_ray_sample(struct vxk_ray *r, double t)
 }
 
 /* Difference of the field across the hit along an axis, from the voxels on both sides of `v`; 0 where none counts. */
-VXK_FN float vxk_ray_difference(struct vxk_ray *r, const int32_t v[3], int axis, float here)
+VXK_FN float vxk_ray_difference(struct vxk_walk *r, const int32_t v[3], int axis, float here)
 {
     float sum = 0.0f, n = 0.0f;
     for (int32_t d = -1; d <= 1; d += 2) {
@@ -89,7 +89,7 @@ VXK_FN float vxk_ray_difference(struct vxk_ray *r, const int32_t v[3], int axis,
 }
 
 /* Fills the answer of a hit at t, found in voxel v. */
-VXK_FN void vxk_ray_hit(struct vxk_ray *r, double t, const int32_t v[3], uint32_t value, struct vxk_ray_answer *out)
+VXK_FN void vxk_ray_hit(struct vxk_walk *r, double t, const int32_t v[3], uint32_t value, struct vxk_ray_answer *out)
 {
     float here = (float)vxk_tsdf_distance(value), along = 0.0f;
     if (r->q->occupancy)
@@ -110,7 +110,7 @@ VXK_FN void vxk_ray_hit(struct vxk_ray *r, double t, const int32_t v[3], uint32_
 }
 
 /* Where the ray leaves the box of `size` voxels a side (a power of two) that holds voxel v; *axis = through which side. */
-VXK_FN double vxk_ray_exit(const struct vxk_ray *r, const int32_t v[3], int32_t size, int *axis)
+VXK_FN double vxk_ray_exit(const struct vxk_walk *r, const int32_t v[3], int32_t size, int *axis)
 {
     double t = r->end;
     *axis = -1;
@@ -127,7 +127,7 @@ VXK_FN double vxk_ray_exit(const struct vxk_ray *r, const int32_t v[3], int32_t 
     return t;
 }
 /* The voxel behind that side: one step along the axis, and on the others where the ray is, kept inside the box. */
-VXK_FN void vxk_ray_step(const struct vxk_ray *r, double t, int32_t size, int axis, int32_t v[3])
+VXK_FN void vxk_ray_step(const struct vxk_walk *r, double t, int32_t size, int axis, int32_t v[3])
 {
     for (int a = 0; a < 3; a++) {
         int32_t first = v[a] & -size, i;
@@ -142,7 +142,7 @@ VXK_FN void vxk_ray_step(const struct vxk_ray *r, double t, int32_t size, int ax
 }
 
 /* How many voxels a side have the same answer as v, and which: the box's size; *found and *value as vxk_voxel. */
-VXK_FN int32_t vxk_ray_look(struct vxk_ray *r, const int32_t v[3], int *found, uint32_t *value)
+VXK_FN int32_t vxk_ray_look(struct vxk_walk *r, const int32_t v[3], int *found, uint32_t *value)
 {
     const struct vxk_chunk *c = vxk_ray_chunk(r, v[0], v[1], v[2]);
     const struct vxk_word *w;
@@ -161,7 +161,7 @@ VXK_FN int32_t vxk_ray_look(struct vxk_ray *r, const int32_t v[3], int *found, u
 
 /* Looks for a negative sample between t and next, in an active voxel; *positive = the last place that was not negative.
  * True with *hit = the crossing. */
-VXK_FN int vxk_ray_search(struct vxk_ray *r, double t, double next, double *positive, double *hit)
+VXK_FN int vxk_ray_search(struct vxk_walk *r, double t, double next, double *positive, double *hit)
 {
     for (int half = 0; half < 2; half++) {
         double at = half ? t + 0.5 * (next - t) : t;
@@ -182,7 +182,7 @@ VXK_FN int vxk_ray_search(struct vxk_ray *r, double t, double next, double *posi
     return 0;
 }
 
-VXK_FN void vxk_ray_walk(struct vxk_ray *r, int32_t v[3], struct vxk_ray_answer *out)
+VXK_FN void vxk_ray_walk(struct vxk_walk *r, int32_t v[3], struct vxk_ray_answer *out)
 {
     double t = 0.0, positive = 0.0, unknown = -1.0, hit;
     int found, axis = 0;
@@ -223,7 +223,7 @@ VXK_FN void vxk_query_rays(const struct vxk_query_rays_args *a, uint32_t i)
     const float *p = a->rays + 6 * (uint64_t)i;
     struct vxk_ray_answer *out = &a->out[i];
     struct vxk_spot spot;
-    struct vxk_ray r;
+    struct vxk_walk r;
     double n = 0.0, most = 0.0, length;
     int ok = vxk_locate(&a->q, p, &spot);
     out->range_m = a->q.undefined;
