@@ -46,6 +46,8 @@ VXK_FN uint32_t vxk_load32(const uint32_t *p) { return __ldcg(p); }
 VXK_FN uint64_t vxk_load64(const uint64_t *p) { return (uint64_t)__ldcg((const unsigned long long *)p); }
 /* Everything this element wrote is seen by others before what it writes next. */
 VXK_FN void vxk_fence(void) { __threadfence(); }
+/* Publishes: who loads the value with vxk_load32 sees what was written before a vxk_fence in front of it. */
+VXK_FN void vxk_store32(uint32_t *p, uint32_t v) { atomicExch(p, v); }
 #else
 /* The host pass of nvcc only parses these. */
 uint32_t vxk_popc32(uint32_t x); uint32_t vxk_popc64(uint64_t x); uint32_t vxk_ctz32(uint32_t x); uint32_t vxk_ctz64(uint64_t x); uint32_t vxk_clz32(uint32_t x);
@@ -88,6 +90,7 @@ VXK_FN uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v)
 VXK_FN uint32_t vxk_load32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 VXK_FN uint64_t vxk_load64(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 VXK_FN void vxk_fence(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+VXK_FN void vxk_store32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
 VXK_FN uint32_t vxk_atomic_min32(uint32_t *p, uint32_t v)
 {
     uint32_t old = vxk_load32(p);

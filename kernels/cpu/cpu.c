@@ -54,6 +54,11 @@ static vx_err cpu_alloc(struct vxk_dev *dev, uint64_t bytes, void **out)
     return *out ? VX_OK : VX_E_EXHAUSTED;
 }
 
+static vx_err cpu_alloc_host(struct vxk_dev *dev, uint64_t bytes, void **out)
+{
+    return cpu_alloc(dev, bytes, out) == VX_OK ? VX_OK : VX_E_NOMEM;
+}
+
 static void cpu_free(struct vxk_dev *dev, void *ptr)
 {
     vxk_blocks_give(&cpu_dev(dev)->blocks, ptr);
@@ -76,8 +81,10 @@ static vx_err cpu_reserve(struct vxk_dev *dev, uint64_t bytes, struct vxk_range 
     char *p;
     (void)dev;
     memset(out, 0, sizeof *out);
-    if (bytes == 0 || bytes > 1ull << 47)
+    if (bytes == 0)
         return VX_E_INVALID;
+    if (bytes > 1ull << 46)
+        return VX_E_EXHAUSTED;
     size = round_up(bytes, HUGE_BYTES);
     p = mmap(NULL, size + HUGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
@@ -143,14 +150,14 @@ static vx_err cpu_wait(struct vxk_queue *q)
     return VX_OK;
 }
 
-static vx_err cpu_event_create(struct vxk_dev *dev, struct vxk_event **out)
+vx_err vxk_cpu_event_create(struct vxk_dev *dev, struct vxk_event **out)
 {
     (void)dev;
     *out = calloc(1, sizeof **out);
     return *out ? VX_OK : VX_E_NOMEM;
 }
 
-static void cpu_event_destroy(struct vxk_event *e)
+void vxk_cpu_event_destroy(struct vxk_event *e)
 {
     free(e);
 }
@@ -171,7 +178,7 @@ static vx_err cpu_event_wait(struct vxk_queue *q, struct vxk_event *e)
     return VX_OK;
 }
 
-static vx_err cpu_event_elapsed(struct vxk_event *from, struct vxk_event *to, float *ms)
+vx_err vxk_cpu_event_elapsed(struct vxk_event *from, struct vxk_event *to, float *ms)
 {
     int64_t ns = __atomic_load_n(&to->ns, __ATOMIC_ACQUIRE) - __atomic_load_n(&from->ns, __ATOMIC_ACQUIRE);
     *ms = (float)((double)ns * 1e-6);
@@ -309,7 +316,7 @@ static const struct vxk_ops cpu_ops = {
     .alloc = cpu_alloc,
     .free = cpu_free,
     .trim = cpu_trim,
-    .alloc_host = cpu_alloc,
+    .alloc_host = cpu_alloc_host,
     .free_host = cpu_free,
     .reserve = cpu_reserve,
     .commit = cpu_commit,
@@ -317,11 +324,11 @@ static const struct vxk_ops cpu_ops = {
     .queue_create = cpu_queue_create,
     .queue_destroy = cpu_queue_destroy,
     .wait = cpu_wait,
-    .event_create = cpu_event_create,
-    .event_destroy = cpu_event_destroy,
+    .event_create = vxk_cpu_event_create,
+    .event_destroy = vxk_cpu_event_destroy,
     .event_record = cpu_event_record,
     .event_wait = cpu_event_wait,
-    .event_elapsed = cpu_event_elapsed,
+    .event_elapsed = vxk_cpu_event_elapsed,
     .upload = cpu_upload,
     .download = cpu_upload,
     .copy = cpu_upload,

@@ -36,7 +36,10 @@ static inline uint32_t vxk_cpu_part(uint32_t n, uint32_t parts, uint32_t p)
 /* Runs fn over the parts; each element is a part. */
 void vxk_cpu_run_parts(struct vxk_cpu_queue *q, vxk_work_fn *fn, void *ctx, uint32_t parts);
 
-/* vxk_ops, in primitives.c and sort.c */
+/* vxk_ops, in primitives.c and sort.c; the guard backend has the same events. */
+vx_err vxk_cpu_event_create(struct vxk_dev *dev, struct vxk_event **out);
+void vxk_cpu_event_destroy(struct vxk_event *e);
+vx_err vxk_cpu_event_elapsed(struct vxk_event *from, struct vxk_event *to, float *ms);
 vx_err vxk_cpu_scan_u32(struct vxk_queue *q, const uint32_t *in, uint32_t *out, uint32_t n);
 vx_err vxk_cpu_scan_u64(struct vxk_queue *q, const uint64_t *in, uint64_t *out, uint32_t n);
 vx_err vxk_cpu_select(struct vxk_queue *q, const uint8_t *flags, uint32_t *out, uint32_t *n_out, uint32_t n);

@@ -13,7 +13,7 @@
             vxk_##name(&a, i);                                                                               \
     }                                                                                                        \
     _Static_assert(sizeof(struct vxk_##name##_args) <= VXK_MAX_ARGS, "arguments of " #name " are too "       \
-                                                                                           "large");
+                                                                     "large");
 #include "../body/kernels.def"
 #undef VXK_KERNEL
 

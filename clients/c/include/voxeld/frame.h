@@ -1,0 +1,72 @@
+/*
+ * voxeld/frame.h - one frame of a depth camera or a LiDAR, as clients hold it.  Plain data; needs no library.
+ *
+ * Axes: camera x right, y down, z forward, depth is z (not range); LiDAR x forward, y left, z up.
+ * map_T_sensor takes sensor coordinates to map coordinates.  Metres, radians, nanoseconds; quaternions are x
+ * y z w.
+ */
+#ifndef VOXELD_FRAME_H
+#define VOXELD_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum vxc_sensor {
+    VXC_DEPTH = 0,  /* pinhole depth image */
+    VXC_POINTS = 1, /* LiDAR point set in sensor axes */
+    VXC_RANGE = 2   /* LiDAR range image */
+};
+
+enum vxc_encoding {
+    VXC_F32 = 0, /* metres */
+    VXC_U16 = 1  /* depth only: metres = value / units_per_m */
+};
+
+/* map_T_sensor. */
+struct vxc_pose {
+    double position_m[3];
+    double rotation_xyzw[4]; /* unit length */
+};
+
+/* A pose at another time than the frame's stamp. */
+struct vxc_timed_pose {
+    int64_t offset_ns; /* from the frame's stamp */
+    struct vxc_pose pose;
+};
+
+enum { VXC_MAX_POSES = 64 };
+
+/* Pointers are the caller's (of a reader: the reader's until its next call). */
+struct vxc_frame {
+    uint64_t index; /* place in a dataset, from 0, and a name: for messages, not sent */
+    const char *name;
+
+    enum vxc_sensor sensor;
+    int64_t stamp_ns;
+    bool reset; /* the stamp may lie before the last one's */
+    struct vxc_pose pose;
+    const struct vxc_timed_pose
+        *path;       /* [n_path] poses over the frame's time instead of `pose`; n_path 0: rigid */
+    uint32_t n_path; /* <= VXC_MAX_POSES */
+
+    uint32_t width, height; /* depth: px; range: columns, rows; points: n, 1 */
+    double fx, fy, cx, cy;  /* depth, px: pixel (u, v) has its centre at (u, v); fx and fy are positive */
+    enum vxc_encoding encoding;
+    double units_per_m; /* VXC_U16 */
+    const void *data;   /* depth [height][width], points [n][3] f32 m, range [height][width] f32 m */
+    uint64_t data_bytes;
+    double first_azimuth_rad, azimuth_step_rad; /* range: column u looks to first + u * step */
+    const float *elevation_rad;                 /* range: [height], strictly monotonic */
+};
+
+/* How the readings of a stream of frames are meant; the same for all of them. */
+struct vxc_sensing {
+    enum vxc_sensor sensor;
+    double min_range_m;     /* nearer readings are skipped; 0 = 0.1 (depth), 0.5 (LiDAR) */
+    double max_range_m;     /* farther ones saw nothing up to here; 0 = 8 (depth), 60 (LiDAR) */
+    double no_return_value; /* a reading equal to it saw nothing up to max_range_m; NaN: none is declared */
+    bool invalid_zero;      /* range: 0 is invalid instead of "no return" */
+    bool no_carving;        /* integrate surfaces only */
+};
+
+#endif

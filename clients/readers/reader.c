@@ -1,0 +1,265 @@
+#include "internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double DEPTH_MIN_M = 0.1, DEPTH_MAX_M = 8, LIDAR_MIN_M = 0.5, LIDAR_MAX_M = 60;
+
+struct format_entry {
+    const char *name;
+    enum vxc_sensor sensor; /* VXWL: found in the file */
+    vx_err (*open)(struct vxc_reader *r, struct vx_detail *detail);
+};
+
+static const struct format_entry FORMATS[VXC_N_FORMATS] = {
+    [VXC_AUTO] = {"auto", VXC_DEPTH, NULL},
+    [VXC_7SCENES] = {"7scenes", VXC_DEPTH, vxc__open_7scenes},
+    [VXC_TUM] = {"tum", VXC_DEPTH, vxc__open_tum},
+    [VXC_KITTI] = {"kitti", VXC_POINTS, vxc__open_kitti},
+    [VXC_REPLICA] = {"replica", VXC_DEPTH, vxc__open_replica},
+    [VXC_REDWOOD] = {"redwood", VXC_DEPTH, vxc__open_redwood},
+    [VXC_SLAMBOOK] = {"slambook", VXC_DEPTH, vxc__open_slambook},
+    [VXC_PCD] = {"pcd", VXC_POINTS, vxc__open_pcd},
+    [VXC_XYZ32] = {"xyz32", VXC_POINTS, vxc__open_xyz32},
+    [VXC_VXWL] = {"vxwl", VXC_DEPTH, vxc__open_vxwl},
+};
+
+const char *vxc_format_name(enum vxc_format format)
+{
+    return (unsigned)format < VXC_N_FORMATS ? FORMATS[format].name : "?";
+}
+
+enum vxc_format vxc_format_from_name(const char *name)
+{
+    for (int i = 0; i < VXC_N_FORMATS; i++)
+        if (strcmp(name, FORMATS[i].name) == 0)
+            return (enum vxc_format)i;
+    return VXC_N_FORMATS;
+}
+
+/* ------------------------------------------------------------------ open */
+
+static vx_err check_options(const struct vxc_reader_options *o, struct vx_detail *detail)
+{
+    if ((unsigned)o->format >= VXC_N_FORMATS)
+        return vx_fail(detail, VX_E_INVALID, "format", "%d is no format", (int)o->format);
+    if (o->depth_units_per_m != 0 && !(o->depth_units_per_m > 0 && o->depth_units_per_m <= 1e9))
+        return vx_fail(detail, VX_E_INVALID, "depth_scale", "must be positive units per metre, got %g",
+                       o->depth_units_per_m);
+    if (!(o->min_range_m >= 0 && o->min_range_m < 1e6))
+        return vx_fail(detail, VX_E_INVALID, "min_range_m", "must be 0 or a positive distance, got %g",
+                       o->min_range_m);
+    if (!(o->max_range_m >= 0 && o->max_range_m < 1e6))
+        return vx_fail(detail, VX_E_INVALID, "max_range_m", "must be 0 or a positive distance, got %g",
+                       o->max_range_m);
+    return VX_OK;
+}
+
+static vx_err check_camera(const struct vxc_reader *r, struct vx_detail *detail)
+{
+    for (int i = 0; i < 4; i++)
+        if (!isfinite(r->camera[i]) || (i < 2 && r->camera[i] == 0))
+            return vx_fail(detail, VX_E_INVALID, "intrinsics",
+                           "fx, fy, cx, cy = %g, %g, %g, %g make no camera", r->camera[0], r->camera[1],
+                           r->camera[2], r->camera[3]);
+    if (r->units_per_m != 0 && !(r->units_per_m > 0 && r->units_per_m <= 1e9))
+        return vx_fail(detail, VX_E_INVALID, "depth_scale", "must be positive units per metre, got %g",
+                       r->units_per_m);
+    return VX_OK;
+}
+
+static vx_err open_set(struct vxc_reader *r, const char *path, struct vx_detail *detail)
+{
+    if (!path || strlen(path) >= sizeof r->root || !path[0])
+        return vx_fail(detail, VX_E_INVALID, "path", "no path, or one of more than %d bytes",
+                       VXC__PATH_MAX - 1);
+    VX_TRY_RET(check_options(&r->options, detail));
+    snprintf(r->root, sizeof r->root, "%s", path);
+    for (size_t n = strlen(r->root); n > 1 && r->root[n - 1] == '/'; n--)
+        r->root[n - 1] = '\0';
+    r->info.format = r->options.format;
+    if (r->info.format == VXC_AUTO)
+        VX_TRY_RET(vxc__detect(r->root, &r->info.format, detail));
+    const struct format_entry *format = &FORMATS[r->info.format];
+    r->info.sensing = (struct vxc_sensing){.sensor = format->sensor, .no_return_value = NAN};
+    VX_TRY_RET(format->open(r, detail));
+    if (!r->vxwl)
+        r->info.n_frames = r->n_items;
+    if (r->info.sensing.sensor == VXC_DEPTH) {
+        VX_TRY_RET(check_camera(r, detail));
+        if (r->camera[1] < 0)
+            vxc__note(
+                r, "fy is negative: image rows run upwards; they are turned round, with fy %g and cy h-1-%g",
+                -r->camera[1], r->camera[3]);
+        if (r->camera[0] < 0)
+            vxc__note(r,
+                      "fx is negative: image columns run leftwards; they are turned round, with fx %g and cx "
+                      "w-1-%g",
+                      -r->camera[0], r->camera[2]);
+    }
+    const bool depth = r->info.sensing.sensor == VXC_DEPTH;
+    struct vxc_sensing *sensing = &r->info.sensing;
+    const struct vxc_reader_options *o = &r->options;
+    sensing->min_range_m = o->min_range_m > 0 ? o->min_range_m : depth ? DEPTH_MIN_M : LIDAR_MIN_M;
+    sensing->max_range_m = o->max_range_m > 0 ? o->max_range_m : depth ? DEPTH_MAX_M : LIDAR_MAX_M;
+    if (sensing->min_range_m >= sensing->max_range_m)
+        return vx_fail(detail, VX_E_INVALID, "min_range_m", "must be less than the maximum range: %g >= %g",
+                       sensing->min_range_m, sensing->max_range_m);
+    return VX_OK;
+}
+
+vx_err vxc_reader_open(const char *path, const struct vxc_reader_options *options, struct vxc_reader **out,
+                       struct vx_detail *detail)
+{
+    *out = NULL;
+    struct vxc_reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return vx_fail(detail, VX_E_NOMEM, "path", "no memory for a reader");
+    if (options)
+        r->options = *options;
+    const vx_err err = open_set(r, path, detail);
+    r->options.poses_path = NULL; /* the caller's string; it has been read */
+    if (err != VX_OK) {
+        vxc_reader_close(r);
+        return err;
+    }
+    *out = r;
+    return VX_OK;
+}
+
+const struct vxc_reader_info *vxc_reader_get_info(const struct vxc_reader *reader)
+{
+    return &reader->info;
+}
+
+void vxc_reader_close(struct vxc_reader *reader)
+{
+    if (!reader)
+        return;
+    vxc__items_free(reader);
+    vxc__vxwl_close(reader->vxwl);
+    vxc__image_fini(&reader->image);
+    vxc__cloud_fini(&reader->cloud);
+    free(reader);
+}
+
+/* ------------------------------------------------------------------ frames */
+
+/*
+ * Intrinsics of a frame, and its pixels in the order that belongs to positive focal lengths.
+ *
+ * A row v is seen along y / z = (v - cy) / fy.  With fy < 0 and v' = h - 1 - v the same ray is
+ * (v' - (h - 1 - cy)) / -fy: rows reversed, cy' = h - 1 - cy, fy' = -fy.  The geometry stays what it was;
+ * taking |fy| alone would mirror the scene.  Columns likewise.
+ */
+static void place_camera(const struct vxc_reader *r, struct vxc_frame *frame, uint8_t *pixels,
+                         size_t pixel_bytes)
+{
+    const size_t w = frame->width, h = frame->height;
+    uint8_t keep[8];
+    frame->fx = fabs(r->camera[0]);
+    frame->fy = fabs(r->camera[1]);
+    frame->cx = r->camera[0] < 0 ? (double)w - 1 - r->camera[2] : r->camera[2];
+    frame->cy = r->camera[1] < 0 ? (double)h - 1 - r->camera[3] : r->camera[3];
+    for (size_t v = 0; r->camera[1] < 0 && v < h / 2; v++) {
+        uint8_t *a = pixels + v * w * pixel_bytes, *b = pixels + (h - 1 - v) * w * pixel_bytes;
+        for (size_t i = 0; i < w * pixel_bytes; i++) {
+            const uint8_t kept = a[i];
+            a[i] = b[i];
+            b[i] = kept;
+        }
+    }
+    for (size_t v = 0; r->camera[0] < 0 && v < h; v++) {
+        for (size_t u = 0; u < w / 2; u++) {
+            uint8_t *a = pixels + (v * w + u) * pixel_bytes, *b = pixels + (v * w + w - 1 - u) * pixel_bytes;
+            memcpy(keep, a, pixel_bytes);
+            memcpy(a, b, pixel_bytes);
+            memcpy(b, keep, pixel_bytes);
+        }
+    }
+}
+
+static vx_err read_image(struct vxc_reader *r, struct vxc_frame *frame, const char *path,
+                         struct vx_detail *detail)
+{
+    VX_TRY_RET(vxc__image_read(&r->image, path, detail));
+    frame->width = r->image.width;
+    frame->height = r->image.height;
+    if (r->expected_width != 0 && (frame->width != r->expected_width || frame->height != r->expected_height))
+        return vx_fail(detail, VX_E_INVALID, "width", "%s is %u x %u px, the camera's file says %u x %u",
+                       frame->name, frame->width, frame->height, r->expected_width, r->expected_height);
+    frame->encoding = VXC_U16;
+    frame->units_per_m = r->units_per_m;
+    frame->data = r->image.px;
+    frame->data_bytes = (uint64_t)frame->width * frame->height * sizeof *r->image.px;
+    place_camera(r, frame, (uint8_t *)r->image.px, sizeof *r->image.px);
+    return VX_OK;
+}
+
+static vx_err read_cloud(struct vxc_reader *r, struct vxc_frame *frame, const char *path,
+                         struct vx_detail *detail)
+{
+    struct vxc_pose viewpoint = frame->pose;
+    if (r->payload == VXC__PCD)
+        VX_TRY_RET(vxc__cloud_read_pcd(&r->cloud, path, &viewpoint, detail));
+    else
+        VX_TRY_RET(vxc__cloud_read_raw(&r->cloud, path, r->payload == VXC__RAW4 ? 4 : 3, detail));
+    if (r->use_viewpoint)
+        frame->pose = viewpoint;
+    if (r->cloud.n == 0)
+        return vx_fail(detail, VX_E_INVALID, "points", "%s holds no points", frame->name);
+    frame->width = (uint32_t)r->cloud.n;
+    frame->height = 1;
+    frame->encoding = VXC_F32;
+    frame->data = r->cloud.xyz;
+    frame->data_bytes = (uint64_t)r->cloud.n * 3 * sizeof *r->cloud.xyz;
+    return VX_OK;
+}
+
+/* Pose, then payload, of an item. */
+static vx_err read_item(struct vxc_reader *r, const struct vxc__item *item, struct vxc_frame *frame,
+                        struct vx_detail *detail)
+{
+    char path[VXC__PATH_MAX];
+    if (item->pose_err != VX_OK)
+        return vx_fail(detail, item->pose_err, "pose", "%s", item->pose_why ? item->pose_why : "no pose");
+    frame->pose = item->pose;
+    if (item->pose_name) {
+        struct vx_detail why;
+        if (!vxc__join(path, r->root, item->pose_name))
+            return vx_fail(detail, VX_E_INVALID, "path", "the path of %s is too long", item->pose_name);
+        const vx_err err = vxc__pose_file_read(&frame->pose, path, &why);
+        if (err != VX_OK)
+            return vx_fail(detail, err, "pose", "%s: %s", item->pose_name, why.text);
+    }
+    if (!vxc__join(path, r->root, item->name))
+        return vx_fail(detail, VX_E_INVALID, "path", "the path of %s is too long", item->name);
+    return r->payload == VXC__IMAGE ? read_image(r, frame, path, detail) : read_cloud(r, frame, path, detail);
+}
+
+vx_err vxc_reader_next(struct vxc_reader *r, struct vxc_frame *frame, enum vxc_step *step, vx_err *why,
+                       struct vx_detail *detail)
+{
+    memset(frame, 0, sizeof *frame);
+    *why = VX_OK;
+    if (r->next >= r->info.n_frames) {
+        *step = VXC_STEP_END;
+        return VX_OK;
+    }
+    frame->index = r->next++;
+    frame->name = r->name;
+    frame->sensor = r->info.sensing.sensor;
+    if (r->vxwl) {
+        VX_TRY_RET(vxc__vxwl_next(r, frame, step, why, detail));
+        if (*step == VXC_STEP_FRAME && frame->sensor == VXC_DEPTH)
+            place_camera(r, frame, (uint8_t *)(uintptr_t)frame->data, sizeof(float));
+        return VX_OK;
+    }
+    const struct vxc__item *item = &r->item[frame->index];
+    snprintf(r->name, sizeof r->name, "%s", item->name);
+    frame->stamp_ns = item->stamp_ns;
+    *why = read_item(r, item, frame, detail);
+    *step = *why == VX_OK ? VXC_STEP_FRAME : VXC_STEP_REFUSED;
+    return *why == VX_E_NOMEM ? VX_E_NOMEM : VX_OK;
+}

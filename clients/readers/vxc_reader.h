@@ -1,0 +1,105 @@
+/*
+ * vxc_reader.h - sensor frames out of dataset folders and files, one after the other.
+ *
+ * A reader gives the same frames, bit for bit, to every program: voxelctl play and the benchmarks use the
+ * same one, so that their maps have the same digest.  Poses of all formats become a position and a unit
+ * quaternion here, once. It reads one frame at a time; a file of gigabytes needs memory for one frame.
+ *
+ * Axes are those of the map's contract: camera x right, y down, z forward (depth is z); LiDAR x forward, y
+ * left, z up.
+ */
+#ifndef VXC_READER_H
+#define VXC_READER_H
+
+#include "base/vx_err.h"
+#include "voxeld/frame.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum vxc_format {
+    VXC_AUTO = 0,
+    VXC_7SCENES,  /* frame-NNNNNN.depth.png, .pose.txt; 3DMatch: camera-intrinsics.txt too */
+    VXC_TUM,      /* depth.txt, groundtruth.txt */
+    VXC_KITTI,    /* velodyne/NNNNNN.bin, calib.txt (Tr), poses */
+    VXC_REPLICA,  /* traj.txt, results/depthNNNNNN.png, cam_params.json */
+    VXC_REDWOOD,  /* depth/NNNNNN.png, *.log, camera json */
+    VXC_SLAMBOOK, /* depth/N.pgm, pose.txt */
+    VXC_PCD,      /* a .pcd file, or a folder of them and a pose list */
+    VXC_XYZ32,    /* raw float32 x y z, a file or a folder, and a pose list */
+    VXC_VXWL,     /* VXWL0001: generated workloads */
+    VXC_N_FORMATS
+};
+
+/* What the caller may fix; zero-initialised = everything by itself. */
+struct vxc_reader_options {
+    enum vxc_format format;
+    const char *poses_path;   /* NULL: the format's own place */
+    bool has_intrinsics;      /* intrinsics[] is given; fy < 0 means that image rows run upwards */
+    double intrinsics[4];     /* fx, fy, cx, cy, px */
+    double depth_units_per_m; /* 0: the format's own */
+    double min_range_m;       /* 0: 0.1 m (depth), 0.5 m (LiDAR) */
+    double max_range_m;       /* 0: 8 m (depth), 60 m (LiDAR) */
+    uint64_t max_frames;      /* only the first so many of the dataset; 0: all */
+};
+
+enum { VXC_MAX_NOTES = 4 };
+
+struct vxc_reader_info {
+    enum vxc_format format;
+    struct vxc_sensing sensing; /* of every frame: sensor, ranges in force, meaning of 0 */
+    uint64_t n_frames;          /* that vxc_reader_next will give or refuse */
+    char found[400];            /* one sentence: what was taken for what */
+    uint32_t n_notes;           /* things a careful user wants to know */
+    char note[VXC_MAX_NOTES][256];
+};
+
+/* What vxc_reader_next came to. */
+enum vxc_step {
+    VXC_STEP_FRAME,   /* *frame is filled */
+    VXC_STEP_REFUSED, /* this frame cannot be used (frame->index, ->name and *detail say which and why); go on
+                       */
+    VXC_STEP_END
+};
+
+struct vxc_reader;
+
+/* "7scenes", ... and back.  vxc_format_from_name gives VXC_N_FORMATS for a name it does not know. */
+const char *vxc_format_name(enum vxc_format format);
+enum vxc_format vxc_format_from_name(const char *name);
+
+/*
+ * Opens a dataset: finds its files, intrinsics and poses, but reads no image yet.
+ * path: folder or file.  options: may be NULL.  *out: close with vxc_reader_close.
+ * Errors: VX_E_NOT_FOUND something is missing (the words say what was looked for); VX_E_INVALID a file of the
+ * set is malformed or an option is out of range; VX_E_UNAVAILABLE a file cannot be read; VX_E_NOMEM. Thread:
+ * one at a time per reader; blocks on files.
+ */
+vx_err vxc_reader_open(const char *path, const struct vxc_reader_options *options, struct vxc_reader **out,
+                       struct vx_detail *detail);
+const struct vxc_reader_info *vxc_reader_get_info(const struct vxc_reader *reader);
+/*
+ * Reads the next frame.  A damaged or missing file, or a pose that is no rigid motion, is VXC_STEP_REFUSED
+ * with VX_OK: *why gets the code, *detail the words that name the file and the place; the next call goes on
+ * behind it. Errors: VX_E_NOMEM only; the reader may be closed, nothing else.
+ */
+vx_err vxc_reader_next(struct vxc_reader *reader, struct vxc_frame *frame, enum vxc_step *step, vx_err *why,
+                       struct vx_detail *detail);
+/* Frees everything; NULL is fine. */
+void vxc_reader_close(struct vxc_reader *reader);
+
+/*
+ * Rigid motion of a row-major 3 x 4 matrix.
+ * A rotation part with |R'R - I| <= 1e-3 (largest element) becomes the nearest rotation.
+ * Errors: VX_E_INVALID an element is not finite, the matrix is not rigid, or det R < 0 (detail says by how
+ * much).
+ */
+vx_err vxc_pose_from_matrix(const double rows[12], struct vxc_pose *out, struct vx_detail *detail);
+/* Position and quaternion x y z w; its norm may be off by 1e-3 and is made 1.  Errors: VX_E_INVALID. */
+vx_err vxc_pose_from_quaternion(const double position_m[3], const double xyzw[4], struct vxc_pose *out,
+                                struct vx_detail *detail);
+/* out = a after b (a_T_c = a_T_b * b_T_c); out may be a or b. */
+void vxc_pose_compose(const struct vxc_pose *a, const struct vxc_pose *b, struct vxc_pose *out);
+void vxc_pose_invert(const struct vxc_pose *a, struct vxc_pose *out);
+
+#endif

@@ -1,0 +1,400 @@
+/*
+ * bench_integrate.c - time of a frame, size and digest of the map that a dataset or a workload makes.
+ *
+ * Frames come from the reader that `voxelctl play` uses, with its defaults and stamps, so the digest is the
+ * daemon's. A first, untimed pass validates: every frame is integrated or counted as refused, every reading
+ * is accounted for, the map is not empty.  Each timed pass fills a new map and must come to the same digest.
+ * The clock runs while vx_map_integrate does, that is from the frame in host memory to the published epoch;
+ * reading files is not in it. One JSON line on stdout; words on stderr.
+ */
+#include "bench_util.h"
+#include "vx/map.h"
+#include "vx/mesh.h"
+#include "vx/query.h"
+#include "vxc_reader.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct options {
+    const char *workload, *mesh_path;
+    struct vxc_reader_options reader;
+    struct vx_map_params map;
+    struct vx_device_params device;
+    uint64_t repeat;
+    bool no_carving, esdf;
+};
+
+/* What one pass over the frames came to. */
+struct pass {
+    uint64_t n_integrated, n_refused, n_unreadable;
+    uint64_t n_used, n_readings;
+    uint8_t digest[32];
+    struct vx_map_info info;
+};
+
+static const char USAGE[] =
+    "usage: bench_integrate --workload PATH [options]\n"
+    "  --workload PATH          VXWL file, or any dataset that voxelctl play reads\n"
+    "  --format NAME            auto (default), 7scenes, tum, kitti, replica, redwood, slambook, pcd, xyz32, "
+    "vxwl\n"
+    "  --poses FILE  --intrinsics FX,FY,CX,CY  --depth-scale UNITS_PER_M\n"
+    "  --voxel M                edge of a voxel (default 0.05)\n"
+    "  --mode tsdf|occupancy    (default tsdf)\n"
+    "  --truncation-voxels V    (default 3)\n"
+    "  --esdf-max-distance M    (default 10 voxels)\n"
+    "  --origin X,Y,Z           of the map (default 0,0,0)\n"
+    "  --backend cpu|cuda|guard (default cpu)   --device N   --threads N\n"
+    "  --pool-cap BYTES         hard cap of the device's pool (default three quarters of what is free)\n"
+    "  --frames N               only the first N frames\n"
+    "  --min-range M  --max-range M  --no-carving\n"
+    "  --repeat K               timed passes (default 1)\n"
+    "  --mesh FILE.ply          mesh the map, time it, write it\n"
+    "  --esdf                   time the distance field and batches of 1000 points\n";
+
+static bool parse_option(struct options *o, const char *name, const char *value)
+{
+    uint64_t n = 0;
+    if (strcmp(name, "--workload") == 0)
+        return (o->workload = value)[0] != '\0';
+    if (strcmp(name, "--mesh") == 0)
+        return (o->mesh_path = value)[0] != '\0';
+    if (strcmp(name, "--format") == 0)
+        return (o->reader.format = vxc_format_from_name(value)) != VXC_N_FORMATS;
+    if (strcmp(name, "--poses") == 0)
+        return (o->reader.poses_path = value)[0] != '\0';
+    if (strcmp(name, "--intrinsics") == 0)
+        return o->reader.has_intrinsics = bench_parse_list(value, 4, o->reader.intrinsics);
+    if (strcmp(name, "--depth-scale") == 0)
+        return bench_parse_double(value, 1e-6, 1e9, &o->reader.depth_units_per_m);
+    if (strcmp(name, "--min-range") == 0)
+        return bench_parse_double(value, 0, 1e4, &o->reader.min_range_m);
+    if (strcmp(name, "--max-range") == 0)
+        return bench_parse_double(value, 1e-3, 1e4, &o->reader.max_range_m);
+    if (strcmp(name, "--frames") == 0)
+        return bench_parse_uint(value, UINT32_MAX, &o->reader.max_frames) && o->reader.max_frames > 0;
+    if (strcmp(name, "--voxel") == 0)
+        return bench_parse_double(value, 1e-6, 1e6, &o->map.voxel_size_m);
+    if (strcmp(name, "--mode") == 0) {
+        o->map.mode = strcmp(value, "occupancy") == 0 ? VX_OCCUPANCY : VX_TSDF;
+        return o->map.mode == VX_OCCUPANCY || strcmp(value, "tsdf") == 0;
+    }
+    if (strcmp(name, "--truncation-voxels") == 0)
+        return bench_parse_double(value, 0, 1e3, &o->map.truncation_voxels);
+    if (strcmp(name, "--esdf-max-distance") == 0)
+        return bench_parse_double(value, 0, 1e6, &o->map.esdf_max_distance_m);
+    if (strcmp(name, "--origin") == 0)
+        return bench_parse_list(value, 3, o->map.origin_m);
+    if (strcmp(name, "--backend") == 0)
+        return bench_parse_backend(value, &o->device.backend);
+    if (strcmp(name, "--device") == 0)
+        return bench_parse_uint(value, 1023, &n) && ((o->device.index = (int)n), true);
+    if (strcmp(name, "--threads") == 0)
+        return bench_parse_uint(value, 4096, &n) && ((o->device.n_threads = (int)n), true);
+    if (strcmp(name, "--pool-cap") == 0)
+        return bench_parse_uint(value, UINT64_MAX, &o->device.cap_bytes);
+    if (strcmp(name, "--repeat") == 0)
+        return bench_parse_uint(value, 10000, &o->repeat) && o->repeat > 0;
+    return false;
+}
+
+static bool parse_options(int argc, char **argv, struct options *o)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--no-carving") == 0) {
+            o->no_carving = true;
+        } else if (strcmp(argv[i], "--esdf") == 0) {
+            o->esdf = true;
+        } else {
+            const char *value = i + 1 < argc ? argv[i + 1] : "";
+            if (!parse_option(o, argv[i], value)) {
+                fprintf(stderr, "bench_integrate: bad option %s %s\n", argv[i], value);
+                return false;
+            }
+            i++;
+        }
+    }
+    if (!o->workload)
+        fputs("bench_integrate: --workload is missing\n", stderr);
+    return o->workload != NULL;
+}
+
+static void convert(const struct vxc_frame *in, const struct vxc_sensing *sensing, bool no_carving,
+                    struct vx_frame *out)
+{
+    *out = (struct vx_frame){
+        .sensor = in->sensor == VXC_DEPTH    ? VX_DEPTH
+                  : in->sensor == VXC_POINTS ? VX_POINTS
+                                             : VX_RANGE,
+        .stamp_ns = in->stamp_ns,
+        .n_poses = 1,
+        .width = in->width,
+        .height = in->height,
+        .fx = in->fx,
+        .fy = in->fy,
+        .cx = in->cx,
+        .cy = in->cy,
+        .encoding = in->encoding == VXC_U16 ? VX_U16 : VX_F32,
+        .units_per_m = in->units_per_m,
+        .data = in->data,
+        .data_bytes = in->data_bytes,
+        .first_azimuth_rad = in->first_azimuth_rad,
+        .azimuth_step_rad = in->azimuth_step_rad,
+        .elevation_rad = in->elevation_rad,
+        .min_range_m = sensing->min_range_m,
+        .max_range_m = sensing->max_range_m,
+        .no_return_value = sensing->no_return_value,
+        .invalid_zero = sensing->invalid_zero,
+        .no_carving = no_carving,
+    };
+    memcpy(out->pose[0].position_m, in->pose.position_m, sizeof out->pose[0].position_m);
+    memcpy(out->pose[0].rotation_xyzw, in->pose.rotation_xyzw, sizeof out->pose[0].rotation_xyzw);
+}
+
+static uint64_t count_sum(const struct vx_frame_counts *c)
+{
+    return c->used + c->no_return + c->zero + c->negative + c->nan + c->saturated + c->too_near + c->outside;
+}
+
+/* Feeds every frame of the reader to the map.  samples may be NULL: nothing is timed. */
+static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct options *o, struct pass *pass,
+                   struct bench_samples *samples, struct vx_detail *detail)
+{
+    for (;;) {
+        struct vxc_frame read;
+        struct vx_frame frame;
+        struct vx_frame_result result;
+        enum vxc_step step;
+        vx_err why = VX_OK;
+        VX_TRY_RET(vxc_reader_next(reader, &read, &step, &why, detail));
+        if (step == VXC_STEP_END)
+            return VX_OK;
+        if (step == VXC_STEP_REFUSED) {
+            pass->n_unreadable++;
+            continue;
+        }
+        convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
+        const double start = bench_now_ms();
+        const vx_err err = vx_map_integrate(map, &frame, &result, detail);
+        const double elapsed = bench_now_ms() - start;
+        if (err == VX_E_DEVICE || err == VX_E_NOMEM)
+            return err;
+        if (err != VX_OK) {
+            if (pass->n_refused++ == 0)
+                fprintf(stderr, "bench_integrate: frame %s refused: %s (%s)\n", read.name, detail->text,
+                        vx_err_name(err));
+            continue;
+        }
+        if (samples)
+            bench_samples_add(samples, elapsed);
+        const uint64_t readings = (uint64_t)frame.width * frame.height;
+        if (count_sum(&result.counts) != readings)
+            return vx_fail(detail, VX_E_INTERNAL, "counts",
+                           "frame %s has %llu readings, but %llu were counted", read.name,
+                           (unsigned long long)readings, (unsigned long long)count_sum(&result.counts));
+        pass->n_integrated++;
+        pass->n_used += result.counts.used;
+        pass->n_readings += readings;
+    }
+}
+
+/* One pass into a new map, which stays with the caller when `keep` is given. */
+static vx_err run_pass(struct vx_device *device, const struct options *o, struct pass *pass,
+                       struct bench_samples *samples, struct vx_map **keep, struct vx_detail *detail)
+{
+    struct vx_map *map = NULL;
+    struct vxc_reader *reader = NULL;
+    vx_err err;
+    *pass = (struct pass){0};
+    VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));
+    VX_TRY(vx_map_create(device, "bench", &o->map, &map, detail));
+    VX_TRY(feed(map, reader, o, pass, samples, detail));
+    VX_TRY(vx_map_digest(map, pass->digest, NULL));
+    VX_TRY(vx_map_get_info(map, &pass->info));
+    if (pass->info.n_frames != pass->n_integrated)
+        VX_TRY(vx_fail(detail, VX_E_INTERNAL, "n_frames", "the map counts %llu frames of %llu integrated",
+                       (unsigned long long)pass->info.n_frames, (unsigned long long)pass->n_integrated));
+    if (pass->n_integrated == 0 || pass->info.n_voxels == 0)
+        VX_TRY(vx_fail(detail, VX_E_INVALID, "workload",
+                       "the map stayed empty: %llu frames integrated, %llu "
+                       "refused, %llu unreadable",
+                       (unsigned long long)pass->n_integrated, (unsigned long long)pass->n_refused,
+                       (unsigned long long)pass->n_unreadable));
+    if (keep) {
+        *keep = map;
+        map = NULL;
+    }
+    err = VX_OK;
+fail:
+    if (map)
+        vx_map_destroy(map);
+    vxc_reader_close(reader);
+    return err;
+}
+
+/* Figures of --mesh and --esdf. */
+struct extras {
+    double mesh_ms;
+    uint32_t n_vertices, n_triangles;
+    double esdf_cold_ms, query_p50_us, query_p99_us;
+};
+
+static vx_err time_mesh(struct vx_map *map, const char *path, struct extras *extras, struct vx_detail *detail)
+{
+    struct vx_query_options options = {0};
+    struct vx_reply reply;
+    struct vx_mesh mesh;
+    const double start = bench_now_ms();
+    VX_TRY_RET(vx_mesh_extract(map, &options, 0, &mesh, &reply, detail));
+    extras->mesh_ms = bench_now_ms() - start;
+    extras->n_vertices = mesh.n_vertices;
+    extras->n_triangles = mesh.n_triangles;
+    const int error = bench_write_ply(path, &mesh);
+    vx_mesh_fini(&mesh);
+    if (error)
+        return vx_fail(detail, VX_E_UNAVAILABLE, "mesh", "cannot write %s: %s", path, strerror(error));
+    return VX_OK;
+}
+
+enum { BATCH = 1000, N_BATCHES = 200 };
+
+/* Deterministic point inside the bounds, number `i`. */
+static void sample_point(const struct vx_map_info *info, uint32_t i, float out[3])
+{
+    for (uint32_t a = 0; a < 3; a++) {
+        uint32_t h = (3 * i + a + 1) * 2654435761u;
+        h = (h ^ (h >> 15)) * 2246822519u;
+        h ^= h >> 13;
+        out[a] = (float)((info->bounds_max_m[a] - info->bounds_min_m[a]) * (h / 4294967296.0));
+    }
+}
+
+static vx_err time_esdf(struct vx_map *map, const struct vx_map_info *info, struct extras *extras,
+                        struct vx_detail *detail)
+{
+    static float points[3 * BATCH];
+    static struct vx_point_answer answers[BATCH];
+    struct vx_query_options options = {0};
+    struct vx_reply reply;
+    struct bench_samples samples = {0};
+    uint32_t n_defined = 0;
+    vx_err err;
+    sample_point(info, 0, points);
+    const double cold = bench_now_ms();
+    VX_TRY(vx_query_points(map, &options, info->bounds_min_m, points, 1, answers, &reply, detail));
+    extras->esdf_cold_ms = bench_now_ms() - cold;
+    for (uint32_t b = 0; b < N_BATCHES; b++) {
+        for (uint32_t i = 0; i < BATCH; i++)
+            sample_point(info, b * BATCH + i, points + 3 * i);
+        const double start = bench_now_ms();
+        VX_TRY(vx_query_points(map, &options, info->bounds_min_m, points, BATCH, answers, &reply, detail));
+        bench_samples_add(&samples, (bench_now_ms() - start) * 1e3);
+        for (uint32_t i = 0; i < BATCH; i++)
+            n_defined += (answers[i].status & VX_Q_DISTANCE) != 0;
+    }
+    if (n_defined == 0)
+        VX_TRY(vx_fail(detail, VX_E_INTERNAL, "esdf", "no point of %d has a distance", BATCH * N_BATCHES));
+    extras->query_p50_us = bench_quantile(&samples, 0.5);
+    extras->query_p99_us = bench_quantile(&samples, 0.99);
+    err = samples.failed ? VX_E_NOMEM : VX_OK;
+fail:
+    bench_samples_fini(&samples);
+    return err;
+}
+
+static void print_facts(const struct options *o, const struct vx_device_stats *stats, const struct pass *pass,
+                        struct bench_samples *samples)
+{
+    char digest[65];
+    bench_hex(pass->digest, 32, digest);
+    const char *slash = strrchr(o->workload, '/');
+    printf("{\"bench\":\"integrate\",\"workload\":");
+    bench_json_string(stdout, slash && slash[1] ? slash + 1 : o->workload);
+    printf(",\"voxel_m\":%.9g,\"mode\":\"%s\",\"frames\":%llu,\"refused\":%llu,\"unreadable\":%llu,\"used\":%"
+           "llu,"
+           "\"readings\":%llu,\"mean_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,\"voxels\":%llu,\"leaves\":"
+           "%llu,"
+           "\"tiles\":%llu,\"chunks\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,\"bytes_per_voxel\":%.4f,"
+           "\"digest\":\"%s\",\"backend\":\"%s\",\"device\":",
+           o->map.voxel_size_m, o->map.mode == VX_TSDF ? "tsdf" : "occupancy",
+           (unsigned long long)pass->n_integrated, (unsigned long long)pass->n_refused,
+           (unsigned long long)pass->n_unreadable, (unsigned long long)pass->n_used,
+           (unsigned long long)pass->n_readings, bench_mean(samples), bench_quantile(samples, 0.5),
+           bench_quantile(samples, 0.99), (unsigned long long)pass->info.n_voxels,
+           (unsigned long long)pass->info.n_leaves, (unsigned long long)pass->info.n_tiles,
+           (unsigned long long)pass->info.n_chunks, (unsigned long long)pass->info.used_bytes,
+           (unsigned long long)stats->peak_bytes, pass->info.bytes_per_voxel, digest, stats->backend);
+    bench_json_string(stdout, stats->name);
+    printf(",\"version\":\"%s\"", VOXELD_VERSION);
+}
+
+static void print_extras(const struct options *o, const struct extras *e)
+{
+    if (o->mesh_path)
+        printf(",\"mesh_ms\":%.4f,\"vertices\":%u,\"triangles\":%u", e->mesh_ms, e->n_vertices,
+               e->n_triangles);
+    if (o->esdf)
+        printf(",\"esdf_cold_ms\":%.4f,\"query_1000_p50_us\":%.2f,\"query_1000_p99_us\":%.2f",
+               e->esdf_cold_ms, e->query_p50_us, e->query_p99_us);
+}
+
+static vx_err run(const struct options *o, struct vx_detail *detail)
+{
+    struct vx_device *device = NULL;
+    struct vx_map *map = NULL;
+    struct bench_samples samples = {0};
+    struct vx_device_stats stats;
+    struct pass validated, timed;
+    struct extras extras = {0};
+    vx_err err;
+    VX_TRY(vx_device_open(&o->device, &device, detail));
+    VX_TRY(run_pass(device, o, &validated, NULL, NULL, detail));
+    for (uint64_t k = 0; k < o->repeat; k++) {
+        VX_TRY(run_pass(device, o, &timed, &samples, k + 1 == o->repeat ? &map : NULL, detail));
+        if (memcmp(timed.digest, validated.digest, 32) != 0)
+            VX_TRY(vx_fail(detail, VX_E_INTERNAL, "digest",
+                           "two passes over the same frames made different maps"));
+    }
+    if (samples.failed)
+        VX_TRY(VX_E_NOMEM);
+    vx_device_get_stats(device, &stats);
+    if (o->mesh_path)
+        VX_TRY(time_mesh(map, o->mesh_path, &extras, detail));
+    if (o->esdf)
+        VX_TRY(time_esdf(map, &timed.info, &extras, detail));
+    print_facts(o, &stats, &timed, &samples);
+    print_extras(o, &extras);
+    printf("}\n");
+    err = fflush(stdout) == 0 ? VX_OK : vx_fail(detail, VX_E_UNAVAILABLE, "", "stdout: %s", strerror(errno));
+fail:
+    bench_samples_fini(&samples);
+    if (map)
+        vx_map_destroy(map);
+    if (device)
+        vx_device_close(device);
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.repeat = 1, .device = {.backend = VXK_CPU}};
+    struct vx_detail detail = {"", ""};
+    vx_map_params_default(&o.map);
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(USAGE, stdout);
+        return 0;
+    }
+    if (!parse_options(argc, argv, &o)) {
+        fputs(USAGE, stderr);
+        return 2;
+    }
+    const vx_err err = run(&o, &detail);
+    if (err != VX_OK) {
+        fprintf(stderr, "bench_integrate: %s: %s%s%s\n", vx_err_name(err), detail.field,
+                detail.field[0] ? ": " : "", detail.text[0] ? detail.text : vx_err_text(err));
+        return 1;
+    }
+    return 0;
+}

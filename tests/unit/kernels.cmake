@@ -1,0 +1,1 @@
+vx_test(vx_err LABELS unit SOURCES ${CMAKE_CURRENT_LIST_DIR}/kernels/vx_err_test.c LIBS vx_base)
