@@ -41,10 +41,22 @@ VXK_FN uint64_t vxk_atomic_min64(uint64_t *p, uint64_t v) { return atomicMin((un
 VXK_FN uint32_t vxk_atomic_cas32(uint32_t *p, uint32_t expected, uint32_t v) { return atomicCAS(p, expected, v); }
 VXK_FN uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v) { return atomicCAS((unsigned long long *)p, (unsigned long long)expected, (unsigned long long)v); }
 /* Loads that see other elements' atomics of the same launch. */
-VXK_FN uint32_t vxk_load32(const uint32_t *p) { return *(const volatile uint32_t *)p; }
-VXK_FN uint64_t vxk_load64(const uint64_t *p) { return *(const volatile uint64_t *)p; }
+VXK_FN uint32_t vxk_load32(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+VXK_FN uint64_t vxk_load64(const uint64_t *p)
+{
+    uint64_t v;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
 /* Everything this element wrote is seen by others before what it writes next. */
 VXK_FN void vxk_fence(void) { __threadfence(); }
+/* Publishes: who loads the value with vxk_load32 sees what was written before a vxk_fence in front of it. */
+VXK_FN void vxk_store32(uint32_t *p, uint32_t v) { atomicExch(p, v); }
 
 #else /* C11 on the CPU */
 
@@ -78,6 +90,7 @@ VXK_FN uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v)
 VXK_FN uint32_t vxk_load32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 VXK_FN uint64_t vxk_load64(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 VXK_FN void vxk_fence(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+VXK_FN void vxk_store32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
 VXK_FN uint32_t vxk_atomic_min32(uint32_t *p, uint32_t v)
 {
     uint32_t old = vxk_load32(p);

@@ -1,11 +1,11 @@
-/*
- * frame.h - depth and LiDAR frames into touched words and TSDF values.
- *
- * Umbrella of the topic: includes its files, which hold the element functions that frame.def lists.
- */
+/* frame.h - the frame pipeline's element functions, in the order in which a frame runs them. */
 #ifndef VXK_BODY_FRAME_H
 #define VXK_BODY_FRAME_H
 
-#include "grid.h"
+#include "frame_depth.h"
+#include "frame_lidar.h"
+#include "frame_select.h"
+#include "frame_update.h"
+#include "frame_commit.h"
 
 #endif

@@ -93,7 +93,7 @@ VXK_FN uint32_t vxk_hash_find(const uint64_t *keys, uint32_t slot_mask, uint64_t
 {
     uint32_t i = (uint32_t)vxk_mix64(key) & slot_mask;
     for (uint32_t step = 0; step <= slot_mask; step++) {
-        uint64_t k = keys[i];
+        uint64_t k = vxk_load64(&keys[i]); /* a writer may be adding keys of a newer epoch */
         if (k == key)
             return i;
         if (k == VXK_NO_KEY)
@@ -133,7 +133,7 @@ VXK_FN const struct vxk_chunk *vxk_find_chunk(const struct vxk_grid *g, uint64_t
     uint32_t slot = vxk_hash_find(g->keys, g->slot_mask, key), v;
     if (slot == VXK_NONE)
         return (const struct vxk_chunk *)0;
-    v = g->heads[slot];
+    v = vxk_load32(&g->heads[slot]);
     while (v != VXK_NONE && g->chunks[v].epoch > g->epoch)
         v = g->chunks[v].prev;
     return v == VXK_NONE ? (const struct vxk_chunk *)0 : &g->chunks[v];

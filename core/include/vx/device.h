@@ -37,4 +37,8 @@ vx_err vx_device_open(const struct vx_device_params *params, struct vx_device **
 void vx_device_close(struct vx_device *device);
 void vx_device_get_stats(struct vx_device *device, struct vx_device_stats *out);
 
+/* Host memory that frames are uploaded from fastest (pinned on a GPU): stage payloads in it.  Errors: VX_E_NOMEM.  Thread: any. */
+vx_err vx_device_alloc_host(struct vx_device *device, uint64_t bytes, void **out);
+void vx_device_free_host(struct vx_device *device, void *ptr);
+
 #endif

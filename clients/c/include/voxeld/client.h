@@ -1,0 +1,337 @@
+/*
+ * voxeld/client.h - talk to a voxeld daemon: maps, frames, distances, rays, meshes.
+ *
+ *     struct vx_detail why;
+ *     struct vxc_client *client;
+ *     if (vxc_connect(NULL, NULL, &client, &why) != VX_OK)
+ *         fprintf(stderr, "%s\n", why.text);
+ *
+ * Every call returns VX_OK or a negative code of base/vx_err.h and says in *detail (may be NULL) what went
+ * wrong, in words a person can act on.  A refusal of the daemon arrives as its code, field and words.
+ *
+ * Thread: a client belongs to one thread at a time; only vxc_interrupt may be called from anywhere.  Calls
+ * block until answered, until the time limit (VX_E_DEADLINE), until vxc_interrupt (VX_E_CANCELLED), or until
+ * the daemon is gone (VX_E_UNAVAILABLE).  After each of these the client can be used again; open streams are
+ * lost with the daemon.
+ *
+ * Epochs: a map's state has a number that grows with each change.  Answers carry the one they speak of; a
+ * question may ask for "this epoch or newer", so that it sees a frame whose acknowledgement named that epoch.
+ *
+ * Not in errors below because every call may return them: VX_E_UNAVAILABLE, VX_E_DEADLINE, VX_E_CANCELLED,
+ * VX_E_NOMEM, VX_E_INTERNAL (the daemon broke the protocol), VX_E_VERSION.
+ */
+#ifndef VOXELD_CLIENT_H
+#define VOXELD_CLIENT_H
+
+#include "base/vx_err.h"
+#include "voxeld/frame.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct vxc_client;
+struct vxc_stream;
+
+/* ------------------------------------------------------------------ connection */
+
+struct vxc_connect_options {
+    const char *name;            /* of this program, for the daemon's log; NULL = "libvoxeld-client" */
+    uint32_t connect_timeout_ms; /* for the daemon's first answer; 0 = 3000 */
+    uint32_t timeout_ms;         /* for a call without any progress; 0 = 600000 */
+};
+
+/* The daemon's folder when none is given: $VOXELD_IPC_DIR, else /run/voxeld. */
+const char *vxc_default_ipc_dir(void);
+/*
+ * Connects to the daemon in a folder and says HELLO.
+ * ipc_dir: NULL = vxc_default_ipc_dir().  options: may be NULL.  *out: close with vxc_disconnect.
+ * Errors: VX_E_UNAVAILABLE no daemon answers there; VX_E_VERSION it speaks another version.
+ */
+vx_err vxc_connect(const char *ipc_dir, const struct vxc_connect_options *options, struct vxc_client **out,
+                   struct vx_detail *detail);
+/* Says BYE and frees the client and its streams; frames that were acknowledged stay in the map.  NULL is
+ * fine. */
+void vxc_disconnect(struct vxc_client *client);
+/* Time limit of later calls, ms without any progress; 0 = 600000. */
+void vxc_set_timeout(struct vxc_client *client, uint32_t timeout_ms);
+/*
+ * Ends the call that waits now, or the next one that does, with VX_E_CANCELLED, and cancels its request at
+ * the daemon. Thread: any, also a signal handler.
+ */
+void vxc_interrupt(struct vxc_client *client);
+/* Round trip to the daemon.  *round_trip_us may be NULL. */
+vx_err vxc_ping(struct vxc_client *client, uint64_t *round_trip_us, struct vx_detail *detail);
+/* "voxeld/0.1.0". */
+const char *vxc_server(const struct vxc_client *client);
+
+/* ------------------------------------------------------------------ maps */
+
+enum { VXC_NAME_MAX = 64 };
+
+/* The state of a map that an answer speaks of. */
+struct vxc_map_state {
+    char name[VXC_NAME_MAX + 1];
+    uint8_t uuid[16];
+    uint64_t epoch;          /* 0 = nothing integrated yet */
+    uint64_t esdf_epoch;     /* of the distances in this answer; 0 = it has none */
+    int64_t newest_stamp_ns; /* of the frames in it */
+    double max_distance_m;   /* R: distances saturate here */
+    uint64_t staleness_us;   /* since the newest frame was integrated */
+};
+
+enum vxc_map_mode { VXC_TSDF = 0, VXC_OCCUPANCY = 1 };
+
+/* Zero = the daemon's default, except voxel_size_m, which must be given. */
+struct vxc_map_params {
+    double voxel_size_m;
+    double origin_m[3];
+    enum vxc_map_mode mode;
+    double truncation_voxels;
+    double esdf_max_distance_m;
+    uint64_t frame_budget_bytes;
+    uint64_t limit_bytes;
+};
+
+struct vxc_map_info {
+    struct vxc_map_state state;
+    struct vxc_map_params params; /* as in force */
+    uint64_t n_frames, n_refused;
+    uint64_t n_voxels, n_leaves, n_tiles, n_chunks;
+    uint64_t used_bytes;
+    double bytes_per_voxel;
+    bool has_bounds;                         /* false while the map is empty */
+    double bounds_min_m[3], bounds_max_m[3]; /* of the chunks */
+    double active_min_m[3], active_max_m[3]; /* of the leaves with active voxels */
+    uint32_t esdf_radius_voxels;
+};
+
+/* Names are [A-Za-z0-9._-]{1,64}.  Errors: VX_E_INVALID, VX_E_EXISTS, VX_E_EXHAUSTED.  *info may be NULL. */
+vx_err vxc_map_create(struct vxc_client *client, const char *name, const struct vxc_map_params *params,
+                      struct vxc_map_info *info, struct vx_detail *detail);
+/* All maps in name order; *out is the caller's to free().  Errors: none of its own. */
+vx_err vxc_map_list(struct vxc_client *client, struct vxc_map_state **out, size_t *n,
+                    struct vx_detail *detail);
+/* Errors: VX_E_NOT_FOUND (of the next four too). */
+vx_err vxc_map_get_info(struct vxc_client *client, const char *name, struct vxc_map_info *out,
+                        struct vx_detail *detail);
+/* SHA-256 of the map's content: equal on every machine for the same frames.  *state may be NULL. */
+vx_err vxc_map_digest(struct vxc_client *client, const char *name, uint8_t digest[32],
+                      struct vxc_map_state *state, struct vx_detail *detail);
+/* Everything becomes unknown.  *state may be NULL. */
+vx_err vxc_map_clear(struct vxc_client *client, const char *name, struct vxc_map_state *state,
+                     struct vx_detail *detail);
+vx_err vxc_map_delete(struct vxc_client *client, const char *name, struct vx_detail *detail);
+
+/* ------------------------------------------------------------------ frames */
+
+struct vxc_stream_options {
+    struct vxc_sensing sensing;
+    uint64_t id;       /* (map, id) names the stream, also after a reconnect; 0 = a random number */
+    bool latest;       /* a newer frame may take the place of one that still waits (a live sensor) */
+    bool ack_received; /* also report that a frame was accepted, before it is integrated */
+};
+
+/* What became of the readings of a frame; the sum is their number. */
+struct vxc_counts {
+    uint64_t used;      /* made surface */
+    uint64_t no_return; /* saw nothing up to the maximum range: carved only */
+    uint64_t zero, negative, nan, saturated, too_near, outside;
+};
+
+enum vxc_fate {
+    VXC_RECEIVED,   /* accepted, waits */
+    VXC_INTEGRATED, /* `epoch` holds it */
+    VXC_SUPERSEDED, /* a newer one took its place; not in the map */
+    VXC_REFUSED     /* not in the map, nothing changed: `err` and `why` */
+};
+
+enum {
+    VXC_WARN_ALL_BEYOND = 1 /* every reading beyond max range: wrong units? */,
+    VXC_WARN_EMPTY = 2 /* none usable */
+};
+
+struct vxc_ack {
+    uint64_t seq;
+    void *user; /* as given to vxc_stream_send */
+    enum vxc_fate fate;
+    uint64_t epoch;
+    struct vxc_counts counts;
+    uint32_t warnings; /* VXC_WARN_* bits */
+    uint64_t grown_bytes;
+    vx_err err;
+    const struct vx_detail *why; /* VXC_REFUSED */
+};
+
+/* Called inside vxc_stream_send, vxc_stream_flush, vxc_poll and requests; it must not call the library. */
+typedef void (*vxc_ack_fn)(void *context, const struct vxc_ack *ack);
+
+/*
+ * Opens a stream of frames into a map.
+ * on_ack: told the fate of every frame; may be NULL (then vxc_stream_flush still says whether any was
+ * refused). *out: close with vxc_stream_close. Errors: VX_E_NOT_FOUND the map; VX_E_EXISTS the id is in use;
+ * VX_E_EXHAUSTED too many streams; VX_E_INVALID.
+ */
+vx_err vxc_stream_open(struct vxc_client *client, const char *map, const struct vxc_stream_options *options,
+                       vxc_ack_fn on_ack, void *context, struct vxc_stream **out, struct vx_detail *detail);
+/*
+ * Sends a frame; the data is copied.  Blocks while the daemon has no credit for it.
+ * seq: NULL or where its number goes.  user: comes back in its acknowledgements.
+ * Errors: VX_E_INVALID the frame cannot be put on the wire (sensor, size); VX_E_EXHAUSTED larger than the
+ * daemon takes. A refusal by the daemon is no error of this call: it arrives as an acknowledgement.
+ */
+vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame, void *user, uint64_t *seq,
+                       struct vx_detail *detail);
+/* true when vxc_stream_send of so many payload bytes would not wait for credit. */
+bool vxc_stream_ready(const struct vxc_stream *stream, uint64_t data_bytes);
+/* Waits until every frame sent has its final fate.  Errors: none of its own. */
+vx_err vxc_stream_flush(struct vxc_stream *stream, struct vx_detail *detail);
+/* Frames sent and not answered yet. */
+uint64_t vxc_stream_n_waiting(const struct vxc_stream *stream);
+/* Frees the stream here; the daemon detaches it when the client disconnects.  NULL is fine. */
+void vxc_stream_close(struct vxc_stream *stream);
+/* Takes in what the daemon sent, waiting at most timeout_ms for something to come: for acknowledgements
+ * without sending. */
+vx_err vxc_poll(struct vxc_client *client, uint32_t timeout_ms, struct vx_detail *detail);
+
+/* ------------------------------------------------------------------ queries */
+
+enum vxc_state { VXC_UNKNOWN = 0, VXC_FREE = 1, VXC_OCCUPIED = 2 };
+
+/* Status bits of a point or sphere. */
+enum {
+    VXC_Q_DISTANCE = 1,        /* distance_m is defined: a surface is within R */
+    VXC_Q_GRADIENT = 2,        /* gradient is defined, unit length, away from the surface */
+    VXC_Q_OUTSIDE = 4,         /* not finite, or beyond the map's range of coordinates */
+    VXC_Q_TOUCHES_UNKNOWN = 8, /* sphere: it meets an unknown voxel */
+    VXC_Q_COLLIDES = 16        /* sphere: a surface is within the radius */
+};
+
+struct vxc_point_answer {
+    float distance_m;  /* positive outside; of a sphere: the clearance; NaN unless VXC_Q_DISTANCE */
+    float gradient[3]; /* 0,0,0 unless VXC_Q_GRADIENT */
+    uint32_t state;    /* enum vxc_state: the evidence at the point; unknown is never free */
+    uint32_t status;   /* VXC_Q_* */
+};
+
+struct vxc_ray_answer {
+    float range_m;        /* to the first surface; NaN without a hit */
+    float normal[3];      /* unit, towards the ray's origin */
+    uint32_t state;       /* VXC_OCCUPIED hit; VXC_FREE all free; VXC_UNKNOWN no hit, met unknown */
+    float unknown_from_m; /* range of the first unknown voxel before the hit; NaN: none */
+};
+
+/*
+ * Distance, gradient and state at n points.
+ * origin_m: world position that the coordinates are relative to (NULL = 0,0,0).  points: [n][3].  answers:
+ * [n]. min_epoch: 0, or the answer must be from this epoch or newer.  state: of the answer, may be NULL. n
+ * may be any number: more than the daemon takes at once travel as several requests, the later ones from the
+ * same epoch or a newer one. Errors: VX_E_NOT_FOUND the map; VX_E_STALE min_epoch lies in the future;
+ * VX_E_EXHAUSTED.
+ */
+vx_err vxc_query_points(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                        const double origin_m[3], const float *points, size_t n,
+                        struct vxc_point_answer *answers, struct vxc_map_state *state,
+                        struct vx_detail *detail);
+/* Spheres [n][4]: centre, radius.  Errors: as above; VX_E_INVALID a radius over R (the words say R). */
+vx_err vxc_query_spheres(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                         const double origin_m[3], const float *spheres, size_t n,
+                         struct vxc_point_answer *answers, struct vxc_map_state *state,
+                         struct vx_detail *detail);
+/* Rays [n][6]: origin, direction of any length; the first surface up to max_range_m. */
+vx_err vxc_query_rays(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                      const double origin_m[3], const float *rays, size_t n, double max_range_m,
+                      struct vxc_ray_answer *answers, struct vxc_map_state *state, struct vx_detail *detail);
+
+struct vxc_mesh {
+    double origin_m[3]; /* vertices are relative to it */
+    uint32_t n_vertices, n_triangles;
+    const float *vertices;     /* [n_vertices][3] m */
+    const float *normals;      /* [n_vertices][3] unit, out of the solid */
+    const uint32_t *triangles; /* [n_triangles][3], counter-clockwise seen from outside */
+    struct vxc_map_state state;
+    void *memory; /* owns the three arrays */
+};
+
+/*
+ * The surface of the map as triangles.
+ * min_weight: evidence a voxel needs; 0 = 1.  *out: free with vxc_mesh_fini.
+ * Errors: VX_E_NOT_FOUND, VX_E_STALE, VX_E_EXHAUSTED.
+ */
+vx_err vxc_mesh_get(struct vxc_client *client, const char *map, uint64_t min_epoch, uint32_t min_weight,
+                    struct vxc_mesh *out, struct vx_detail *detail);
+void vxc_mesh_fini(struct vxc_mesh *mesh);
+
+/* ------------------------------------------------------------------ the daemon */
+
+struct vxc_latency {
+    const char *work; /* "frame", "points", "spheres", "rays", "mesh" */
+    uint64_t n;
+    double mean_us, p50_us, p99_us, max_us;
+};
+
+struct vxc_code_count {
+    vx_err err;
+    uint64_t n;
+};
+
+struct vxc_device_stats {
+    char name[128], backend[32];
+    uint64_t cap_bytes, used_bytes, scratch_bytes, reserved_bytes, peak_bytes;
+};
+
+struct vxc_map_stats {
+    struct vxc_map_state state;
+    uint64_t n_frames, n_refused, n_voxels, used_bytes;
+    uint32_t n_waiting_frames, n_waiting_requests;
+    struct vxc_latency *latencies;
+    size_t n_latencies;
+};
+
+struct vxc_stream_stats {
+    char map[VXC_NAME_MAX + 1];
+    uint64_t id;
+    bool open;
+    const char *sensor; /* "depth", "points", "range" */
+    uint64_t n_received, n_integrated, n_superseded;
+    struct vxc_code_count *refused;
+    size_t n_refused;
+    struct vxc_counts readings;
+    uint64_t last_seq;
+    int64_t last_stamp_ns;
+    uint32_t n_warnings;
+};
+
+/* A report of the daemon; all pointers belong to it. */
+struct vxc_stats {
+    char server[65];
+    uint64_t uptime_us;
+    uint32_t n_sessions;
+    uint64_t n_bad_messages, transfer_bytes;
+    struct vxc_device_stats *devices;
+    size_t n_devices;
+    struct vxc_map_stats *maps;
+    size_t n_maps;
+    struct vxc_stream_stats *streams;
+    size_t n_streams;
+    struct vxc_latency *latencies;
+    size_t n_latencies;
+    struct vxc_code_count *errors;
+    size_t n_errors;
+};
+
+/* *out: free with vxc_stats_free.  Errors: none of its own. */
+vx_err vxc_get_stats(struct vxc_client *client, struct vxc_stats **out, struct vx_detail *detail);
+void vxc_stats_free(struct vxc_stats *stats);
+/* Asks the daemon to finish accepted frames and end.  Errors: VX_E_PERMISSION. */
+vx_err vxc_shutdown(struct vxc_client *client, struct vx_detail *detail);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,243 @@
+#include "pool.h"
+
+#include "body/pool.h"
+
+#include <stdlib.h>
+
+enum { MIN_CAP_BYTES = 16 << 20, GROW_STEP_BYTES = 1 << 20 };
+
+uint64_t vx__page_bytes(enum vx__page_kind kind)
+{
+    switch (kind) {
+    case VX__CHUNKS:
+        return sizeof(struct vxk_chunk);
+    case VX__LEAF_PAGES:
+        return sizeof(struct vxk_leaf) * VXK_LEAVES_A_PAGE;
+    default:
+        return 4 * VXK_VALUES_A_PAGE;
+    }
+}
+
+static void note_peak(struct vx_device *d)
+{
+    uint64_t now = d->page_bytes + d->scratch_bytes + d->hold_bytes;
+    if (now > d->peak_bytes)
+        d->peak_bytes = now;
+}
+
+vx_err vx_device_open(const struct vx_device_params *params, struct vx_device **out, struct vx_detail *detail)
+{
+    struct vx_device *d = calloc(1, sizeof *d);
+    struct vxk_info info;
+    vx_err err;
+    *out = NULL;
+    if (!d)
+        return VX_E_NOMEM;
+    pthread_mutex_init(&d->lock, NULL);
+    d->backend = params->backend;
+    VX_TRY(vxk_open(params->backend, params->index, params->n_threads, &d->dev, detail));
+    d->dev->ops->info(d->dev, &info);
+    d->cap_bytes = params->cap_bytes ? params->cap_bytes : info.free_bytes / 4 * 3;
+    if (d->cap_bytes < MIN_CAP_BYTES) {
+        err = vx_fail(detail, VX_E_INVALID, "memory_cap_bytes", "the memory cap is %llu bytes; at least 16 MiB are needed",
+                      (unsigned long long)d->cap_bytes);
+        goto fail;
+    }
+    VX_TRY(d->dev->ops->queue_create(d->dev, 1, &d->queue));
+    VX_TRY(d->dev->ops->event_create(d->dev, &d->to_pool));
+    VX_TRY(d->dev->ops->event_create(d->dev, &d->from_pool));
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        struct vx__page_pool *p = &d->pool[k];
+        uint64_t units;
+        p->unit_bytes = vx__page_bytes((enum vx__page_kind)k);
+        units = d->cap_bytes / p->unit_bytes + 1;
+        if (units > 0xfffffff0u)
+            units = 0xfffffff0u;
+        VX_TRY(d->dev->ops->reserve(d->dev, units * p->unit_bytes, &p->pages));
+        VX_TRY(d->dev->ops->reserve(d->dev, units * 4, &p->stack));
+    }
+    *out = d;
+    return VX_OK;
+fail:
+    vx_device_close(d);
+    return err;
+}
+
+void vx_device_close(struct vx_device *d)
+{
+    if (!d)
+        return;
+    if (d->dev) {
+        const struct vxk_ops *ops = d->dev->ops;
+        if (d->queue)
+            ops->wait(d->queue);
+        for (int k = 0; k < VX__N_KINDS; k++) {
+            if (d->pool[k].pages.base)
+                ops->release(d->dev, &d->pool[k].pages);
+            if (d->pool[k].stack.base)
+                ops->release(d->dev, &d->pool[k].stack);
+        }
+        if (d->to_pool)
+            ops->event_destroy(d->to_pool);
+        if (d->from_pool)
+            ops->event_destroy(d->from_pool);
+        if (d->queue)
+            ops->queue_destroy(d->queue);
+        ops->close(d->dev);
+    }
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+void vx_device_get_stats(struct vx_device *d, struct vx_device_stats *out)
+{
+    static const char *const names[] = {[VXK_CPU] = "cpu", [VXK_CUDA] = "cuda", [VXK_GUARD] = "guard"};
+    struct vxk_info info;
+    uint64_t free_bytes = 0;
+    d->dev->ops->info(d->dev, &info);
+    pthread_mutex_lock(&d->lock);
+    for (int k = 0; k < VX__N_KINDS; k++)
+        free_bytes += d->pool[k].n_free * d->pool[k].unit_bytes;
+    *out = (struct vx_device_stats){.backend = names[d->backend],
+                                    .cap_bytes = d->cap_bytes,
+                                    .used_bytes = d->page_bytes - free_bytes + d->hold_bytes,
+                                    .scratch_bytes = d->scratch_bytes,
+                                    .reserved_bytes = d->page_bytes + d->scratch_bytes + d->hold_bytes,
+                                    .peak_bytes = d->peak_bytes};
+    pthread_mutex_unlock(&d->lock);
+    _Static_assert(sizeof out->name == sizeof info.name, "one length");
+    for (size_t i = 0; i < sizeof out->name; i++)
+        out->name[i] = info.name[i];
+}
+
+vx_err vx_device_alloc_host(struct vx_device *d, uint64_t bytes, void **out)
+{
+    return d->dev->ops->alloc_host(d->dev, bytes, out);
+}
+
+void vx_device_free_host(struct vx_device *d, void *ptr)
+{
+    if (ptr)
+        d->dev->ops->free_host(d->dev, ptr);
+}
+
+/* Bytes that the cap still allows.  Caller holds the lock. */
+static uint64_t room_left(const struct vx_device *d)
+{
+    uint64_t now = d->page_bytes + d->scratch_bytes + d->hold_bytes;
+    return now < d->cap_bytes ? d->cap_bytes - now : 0;
+}
+
+/* Commits at least `need` more units and puts their ids on the stack.  Caller holds the lock. */
+static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, struct vx_detail *detail)
+{
+    const struct vxk_ops *ops = d->dev->ops;
+    uint64_t step = p->n_units / 8, left = room_left(d) / (p->unit_bytes + 4);
+    struct vxk_pool_iota_args args;
+    vx_err err;
+    if (step < GROW_STEP_BYTES / p->unit_bytes)
+        step = GROW_STEP_BYTES / p->unit_bytes;
+    if (step < need)
+        step = need;
+    if (step > left)
+        step = left;
+    if (step < need)
+        return vx_fail(detail, VX_E_EXHAUSTED, "memory_cap_bytes",
+                       "the memory cap of %llu MiB is reached (%llu MiB more were needed); clear or delete maps, or raise the cap",
+                       (unsigned long long)(d->cap_bytes >> 20),
+                       (unsigned long long)((need * p->unit_bytes + (1 << 20) - 1) >> 20));
+    err = ops->commit(d->dev, &p->pages, (p->n_units + step) * p->unit_bytes);
+    if (!err)
+        err = ops->commit(d->dev, &p->stack, (p->n_units + step) * 4);
+    if (err)
+        return vx_fail(detail, err == VX_E_DEVICE ? err : VX_E_EXHAUSTED, "memory_cap_bytes",
+                       "the device has no %llu MiB left although the cap allows them; lower the cap or free device memory",
+                       (unsigned long long)(step * p->unit_bytes >> 20));
+    args.out = (uint32_t *)p->stack.base + p->n_free;
+    args.first = p->n_units;
+    VX_TRY_RET(VXK_LAUNCH(d->queue, pool_iota, &args, (uint32_t)step));
+    p->n_units += (uint32_t)step;
+    p->n_free += (uint32_t)step;
+    d->page_bytes += step * (p->unit_bytes + 4);
+    note_peak(d);
+    return VX_OK;
+}
+
+vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, uint32_t *ids,
+                     struct vx_detail *detail)
+{
+    const struct vxk_ops *ops = d->dev->ops;
+    struct vx__page_pool *p = &d->pool[kind];
+    vx_err err = VX_OK;
+    if (!n)
+        return VX_OK;
+    pthread_mutex_lock(&d->lock);
+    if (p->n_free < n)
+        VX_TRY(grow(d, p, n - p->n_free, detail));
+    /* ids may still be read by earlier work of q */
+    VX_TRY(ops->event_record(q, d->to_pool));
+    VX_TRY(ops->event_wait(d->queue, d->to_pool));
+    VX_TRY(ops->copy(d->queue, ids, (uint32_t *)p->stack.base + (p->n_free - n), (uint64_t)n * 4));
+    VX_TRY(ops->event_record(d->queue, d->from_pool));
+    VX_TRY(ops->event_wait(q, d->from_pool));
+    p->n_free -= n;
+fail:
+    pthread_mutex_unlock(&d->lock);
+    return err;
+}
+
+vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, const uint32_t *ids)
+{
+    const struct vxk_ops *ops = d->dev->ops;
+    struct vx__page_pool *p = &d->pool[kind];
+    vx_err err = VX_OK;
+    if (!n)
+        return VX_OK;
+    pthread_mutex_lock(&d->lock);
+    VX_TRY(ops->event_record(q, d->to_pool));
+    VX_TRY(ops->event_wait(d->queue, d->to_pool));
+    VX_TRY(ops->copy(d->queue, (uint32_t *)p->stack.base + p->n_free, ids, (uint64_t)n * 4));
+    VX_TRY(ops->event_record(d->queue, d->from_pool));
+    VX_TRY(ops->event_wait(q, d->from_pool));
+    p->n_free += n;
+fail:
+    pthread_mutex_unlock(&d->lock);
+    return err;
+}
+
+vx_err vx__account_alloc(struct vx_device *d, bool hold, uint64_t bytes, void **out, struct vx_detail *detail)
+{
+    vx_err err;
+    *out = NULL;
+    pthread_mutex_lock(&d->lock);
+    if (bytes > room_left(d)) {
+        err = vx_fail(detail, VX_E_EXHAUSTED, "memory_cap_bytes",
+                      "the memory cap of %llu MiB leaves no %llu MiB for this work; clear or delete maps, or raise the cap",
+                      (unsigned long long)(d->cap_bytes >> 20), (unsigned long long)((bytes + (1 << 20) - 1) >> 20));
+        goto fail;
+    }
+    err = d->dev->ops->alloc(d->dev, bytes, out);
+    if (err == VX_E_NOMEM || err == VX_E_EXHAUSTED) {
+        d->dev->ops->trim(d->dev);
+        err = d->dev->ops->alloc(d->dev, bytes, out);
+    }
+    if (err) {
+        vx_fail(detail, err, "", "the device has no %llu MiB left", (unsigned long long)(bytes >> 20));
+        goto fail;
+    }
+    *(hold ? &d->hold_bytes : &d->scratch_bytes) += bytes;
+    note_peak(d);
+fail:
+    pthread_mutex_unlock(&d->lock);
+    return err;
+}
+
+void vx__account_free(struct vx_device *d, bool hold, uint64_t bytes, void *ptr)
+{
+    if (!ptr)
+        return;
+    pthread_mutex_lock(&d->lock);
+    d->dev->ops->free(d->dev, ptr);
+    *(hold ? &d->hold_bytes : &d->scratch_bytes) -= bytes;
+    pthread_mutex_unlock(&d->lock);
+}

@@ -1,0 +1,368 @@
+#include "map_internal.h"
+
+#include "body/pool.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { FIRST_SLOTS = 1024 };
+
+void vx_map_params_default(struct vx_map_params *p)
+{
+    *p = (struct vx_map_params){.voxel_size_m = 0.05, .mode = VX_TSDF, .truncation_voxels = 3};
+}
+
+vx_err vx_map_check_name(const char *name, struct vx_detail *detail)
+{
+    size_t n = name ? strlen(name) : 0;
+    if (n < 1 || n > VX_NAME_MAX || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != n)
+        return vx_fail(detail, VX_E_INVALID, "name", "a map's name is 1 to 64 characters of A-Z a-z 0-9 . _ -");
+    return VX_OK;
+}
+
+static vx_err check_params(const struct vx_map_params *p, struct vx_detail *detail)
+{
+    double r;
+    if (!(p->voxel_size_m >= 1e-4 && p->voxel_size_m <= 100))
+        return vx_fail(detail, VX_E_INVALID, "voxel_size_m", "must be 0.0001 to 100 m, got %g", p->voxel_size_m);
+    for (int k = 0; k < 3; k++)
+        if (!isfinite(p->origin_m[k]) || fabs(p->origin_m[k]) > 1e9)
+            return vx_fail(detail, VX_E_INVALID, "origin_m", "must be finite and within 1e9 m, got %g", p->origin_m[k]);
+    if (p->mode != VX_TSDF && p->mode != VX_OCCUPANCY)
+        return vx_fail(detail, VX_E_INVALID, "mode", "must be tsdf or occupancy");
+    if (!(p->truncation_voxels >= 1 && p->truncation_voxels <= 16))
+        return vx_fail(detail, VX_E_INVALID, "truncation_voxels", "must be 1 to 16, got %g", p->truncation_voxels);
+    r = p->esdf_max_distance_m == 0 ? 10 : ceil(p->esdf_max_distance_m / p->voxel_size_m - 1e-6);
+    if (!(r >= 1 && r <= 63))
+        return vx_fail(detail, VX_E_INVALID, "esdf_max_distance_m",
+                       "must be 1 to 63 voxels (%g to %g m at this voxel size), got %g m", p->voxel_size_m,
+                       63 * p->voxel_size_m, p->esdf_max_distance_m);
+    return VX_OK;
+}
+
+vx_err vx__array_ensure(struct vx_map *map, struct vx__array *a, uint64_t bytes, struct vx_detail *detail)
+{
+    if (a->bytes >= bytes)
+        return VX_OK;
+    vx__array_free(map, a);
+    bytes = (bytes + 4095) / 4096 * 4096;
+    VX_TRY_RET(vx__account_alloc(map->device, false, bytes, &a->ptr, detail));
+    a->bytes = bytes;
+    return VX_OK;
+}
+
+void vx__array_free(struct vx_map *map, struct vx__array *a)
+{
+    vx__account_free(map->device, false, a->bytes, a->ptr);
+    a->ptr = NULL;
+    a->bytes = 0;
+}
+
+struct vxk_grid vx__map_grid(const struct vx_map *map)
+{
+    const struct vx_device *d = map->device;
+    return (struct vxk_grid){.keys = map->keys,
+                             .heads = map->heads,
+                             .slot_mask = map->n_slots - 1,
+                             .epoch = map->epoch,
+                             .chunks = d->pool[VX__CHUNKS].pages.base,
+                             .leaves = d->pool[VX__LEAF_PAGES].pages.base,
+                             .values = d->pool[VX__VALUE_PAGES].pages.base};
+}
+
+static uint64_t table_bytes(uint64_t slots)
+{
+    return slots * 12;
+}
+
+/* An empty table of n slots (a power of two): keys, then heads, in one block. */
+static vx_err table_create(struct vx_map *map, uint32_t n, uint64_t **keys, uint32_t **heads, struct vx_detail *detail)
+{
+    const struct vxk_ops *ops = map->device->dev->ops;
+    void *block;
+    VX_TRY_RET(vx__account_alloc(map->device, true, table_bytes(n), &block, detail));
+    *keys = block;
+    *heads = (uint32_t *)(*keys + n);
+    VX_TRY_RET(ops->fill(map->queue, *keys, 0, (uint64_t)n * 8));
+    return ops->fill(map->queue, *heads, 0xff, (uint64_t)n * 4);
+}
+
+static void totals_reset(struct vx__totals *t)
+{
+    memset(t, 0, sizeof *t);
+    for (int k = 0; k < 3; k++)
+        t->leaf_min[k] = t->chunk_min[k] = 0xffffffffu;
+}
+
+vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx_map_params *params, struct vx_map **out,
+                     struct vx_detail *detail)
+{
+    struct vx_map *m = NULL;
+    vx_err err;
+    *out = NULL;
+    VX_TRY_RET(vx_map_check_name(name, detail));
+    VX_TRY_RET(check_params(params, detail));
+    m = calloc(1, sizeof *m);
+    if (!m)
+        return VX_E_NOMEM;
+    m->device = device;
+    m->params = *params;
+    m->esdf_radius = params->esdf_max_distance_m == 0 ? 10 : (uint32_t)ceil(params->esdf_max_distance_m / params->voxel_size_m - 1e-6);
+    m->params.esdf_max_distance_m = m->esdf_radius * params->voxel_size_m;
+    if (!m->params.frame_budget_bytes)
+        m->params.frame_budget_bytes = device->cap_bytes / 8;
+    if (!m->params.limit_bytes)
+        m->params.limit_bytes = device->cap_bytes;
+    snprintf(m->name, sizeof m->name, "%s", name);
+    if (getrandom(m->uuid, sizeof m->uuid, 0) != sizeof m->uuid) {
+        err = vx_fail(detail, VX_E_INTERNAL, "", "the system gives no random numbers");
+        free(m);
+        return err;
+    }
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_mutex_init(&m->reader_lock, NULL);
+    pthread_mutex_init(&m->held_lock, NULL);
+    m->retired_end = &m->retired;
+    totals_reset(&m->totals);
+    VX_TRY(device->dev->ops->queue_create(device->dev, 0, &m->queue));
+    VX_TRY(device->dev->ops->queue_create(device->dev, 1, &m->reader.queue));
+    m->n_slots = FIRST_SLOTS;
+    VX_TRY(table_create(m, m->n_slots, &m->keys, &m->heads, detail));
+    VX_TRY(vx__workspace_init(m));
+    VX_TRY(device->dev->ops->wait(m->queue));
+    *out = m;
+    return VX_OK;
+fail:
+    vx_map_destroy(m);
+    return err;
+}
+
+/* Ids of every page of the newest epoch into a retired record. */
+static vx_err collect_pages(struct vx_map *map, struct vx__retired *r)
+{
+    const struct vxk_ops *ops = map->device->dev->ops;
+    struct vx__array cursors = {0};
+    struct vxk_pool_collect_args args = {.g = vx__map_grid(map)};
+    vx_err err = VX_OK;
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        r->n[k] = (uint32_t)map->totals.n_pages[k];
+        VX_TRY(vx__array_ensure(map, &r->ids[k], (uint64_t)r->n[k] * 4, NULL));
+    }
+    VX_TRY(vx__array_ensure(map, &cursors, 12, NULL));
+    VX_TRY(ops->fill(map->queue, cursors.ptr, 0, 12));
+    args.n = cursors.ptr;
+    args.chunk = r->ids[VX__CHUNKS].ptr;
+    args.leaf_page = r->ids[VX__LEAF_PAGES].ptr;
+    args.value_page = r->ids[VX__VALUE_PAGES].ptr;
+    VX_TRY(VXK_LAUNCH(map->queue, pool_collect, &args, map->n_slots * 64));
+    VX_TRY(ops->wait(map->queue));
+fail:
+    vx__array_free(map, &cursors);
+    return err;
+}
+
+static void retired_free(struct vx_map *map, struct vx__retired *r)
+{
+    for (int k = 0; k < VX__N_KINDS; k++)
+        vx__array_free(map, &r->ids[k]);
+    if (r->keys)
+        vx__account_free(map->device, true, table_bytes(r->table_slots), r->keys);
+    free(r);
+}
+
+static uint64_t retired_size(const struct vx__retired *r)
+{
+    uint64_t bytes = r->keys ? table_bytes(r->table_slots) : 0;
+    for (int k = 0; k < VX__N_KINDS; k++)
+        bytes += r->n[k] * vx__page_bytes((enum vx__page_kind)k);
+    return bytes;
+}
+
+void vx__retire(struct vx_map *map, struct vx__retired *r)
+{
+    pthread_mutex_lock(&map->lock);
+    r->epoch = map->epoch;
+    r->next = NULL;
+    *map->retired_end = r;
+    map->retired_end = &r->next;
+    map->retired_bytes += retired_size(r);
+    pthread_mutex_unlock(&map->lock);
+}
+
+vx_err vx__retired_drain(struct vx_map *map)
+{
+    const struct vxk_ops *ops = map->device->dev->ops;
+    vx_err err = VX_OK;
+    for (;;) {
+        struct vx__retired *r;
+        bool pinned = false;
+        pthread_mutex_lock(&map->lock);
+        r = map->retired;
+        for (int i = 0; r && i < VX__MAX_PINS; i++)
+            pinned |= map->pin_count[i] && map->pin_epoch[i] < r->epoch;
+        if (!r || pinned) {
+            pthread_mutex_unlock(&map->lock);
+            return err;
+        }
+        map->retired = r->next;
+        if (!map->retired)
+            map->retired_end = &map->retired;
+        map->retired_bytes -= retired_size(r);
+        pthread_mutex_unlock(&map->lock);
+        for (int k = 0; k < VX__N_KINDS && !err; k++)
+            err = vx__pool_give(map->device, (enum vx__page_kind)k, r->n[k], map->queue, r->ids[k].ptr);
+        if (!err)
+            err = ops->wait(map->queue); /* the ids are read before their block is reused */
+        retired_free(map, r);
+        if (err)
+            return err;
+    }
+}
+
+vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *detail)
+{
+    struct vxk_pool_rehash_args args;
+    struct vx__retired *old;
+    uint64_t *keys;
+    uint32_t *heads, n = map->n_slots;
+    while ((uint64_t)n < ((uint64_t)map->n_keys + more) * 2)
+        n *= 2;
+    if (n == map->n_slots)
+        return VX_OK;
+    old = calloc(1, sizeof *old);
+    if (!old)
+        return VX_E_NOMEM;
+    vx_err err = table_create(map, n, &keys, &heads, detail);
+    if (err) {
+        free(old);
+        return err;
+    }
+    args = (struct vxk_pool_rehash_args){
+        .old_keys = map->keys, .old_heads = map->heads, .keys = keys, .heads = heads, .slot_mask = n - 1};
+    VX_TRY_RET(VXK_LAUNCH(map->queue, pool_rehash, &args, map->n_slots));
+    VX_TRY_RET(map->device->dev->ops->wait(map->queue));
+    old->keys = map->keys;
+    old->heads = map->heads;
+    old->table_slots = map->n_slots;
+    pthread_mutex_lock(&map->lock);
+    map->keys = keys;
+    map->heads = heads;
+    map->n_slots = n;
+    pthread_mutex_unlock(&map->lock);
+    /* Readers that pinned before hold the old table: it goes with the commit that follows. */
+    pthread_mutex_lock(&map->lock);
+    old->epoch = map->epoch + 1;
+    old->next = NULL;
+    *map->retired_end = old;
+    map->retired_end = &old->next;
+    map->retired_bytes += retired_size(old);
+    pthread_mutex_unlock(&map->lock);
+    return VX_OK;
+}
+
+void vx_map_destroy(struct vx_map *map)
+{
+    if (!map)
+        return;
+    const struct vxk_ops *ops = map->device->dev->ops;
+    if (map->reader.esdf)
+        map->reader.esdf_destroy(map, map->reader.esdf);
+    if (map->queue && map->keys) {
+        struct vx__retired *r = calloc(1, sizeof *r);
+        if (r) {
+            /* A device that fails here has lost its memory anyhow. */
+            if (collect_pages(map, r) == VX_OK) {
+                r->keys = map->keys;
+                r->table_slots = map->n_slots;
+                vx__retire(map, r);
+            } else {
+                retired_free(map, r);
+            }
+        }
+        vx__retired_drain(map);
+    }
+    while (map->retired) {
+        struct vx__retired *r = map->retired;
+        map->retired = r->next;
+        retired_free(map, r);
+    }
+    vx__workspace_fini(map);
+    if (map->reader.queue)
+        ops->queue_destroy(map->reader.queue);
+    if (map->queue)
+        ops->queue_destroy(map->queue);
+    pthread_mutex_destroy(&map->lock);
+    pthread_mutex_destroy(&map->reader_lock);
+    pthread_mutex_destroy(&map->held_lock);
+    free(map);
+}
+
+vx_err vx_map_clear(struct vx_map *map)
+{
+    struct vx__retired *r = calloc(1, sizeof *r);
+    uint64_t *keys;
+    uint32_t *heads;
+    vx_err err;
+    if (!r)
+        return VX_E_NOMEM;
+    VX_TRY(table_create(map, FIRST_SLOTS, &keys, &heads, NULL));
+    VX_TRY(collect_pages(map, r));
+    r->keys = map->keys;
+    r->table_slots = map->n_slots;
+    pthread_mutex_lock(&map->lock);
+    map->keys = keys;
+    map->heads = heads;
+    map->n_slots = FIRST_SLOTS;
+    map->n_keys = 0;
+    map->epoch++;
+    totals_reset(&map->totals);
+    pthread_mutex_unlock(&map->lock);
+    vx__retire(map, r);
+    return vx__retired_drain(map);
+fail:
+    retired_free(map, r);
+    return err;
+}
+
+static void box_to_m(const struct vx_map *map, const uint32_t lo[3], const uint32_t hi[3], double unit, double min_m[3], double max_m[3])
+{
+    for (int k = 0; k < 3; k++) {
+        min_m[k] = map->params.origin_m[k] + (double)(int32_t)(lo[k] ^ 0x80000000u) * unit * map->params.voxel_size_m;
+        max_m[k] = map->params.origin_m[k] + ((double)(int32_t)(hi[k] ^ 0x80000000u) + 1) * unit * map->params.voxel_size_m;
+    }
+}
+
+vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out)
+{
+    const struct vx__totals *t = &map->totals;
+    memset(out, 0, sizeof *out);
+    snprintf(out->name, sizeof out->name, "%s", map->name);
+    memcpy(out->uuid, map->uuid, 16);
+    out->params = map->params;
+    out->esdf_radius_voxels = map->esdf_radius;
+    pthread_mutex_lock(&map->lock);
+    out->epoch = map->epoch;
+    out->newest_stamp_ns = map->newest_stamp_ns;
+    out->n_frames = map->n_frames;
+    out->n_refused = map->n_refused;
+    out->n_voxels = t->n_active;
+    out->n_leaves = t->n_leaf;
+    out->n_tiles = t->n_tile;
+    out->n_chunks = t->n_chunk;
+    for (int k = 0; k < VX__N_KINDS; k++)
+        out->used_bytes += t->n_pages[k] * vx__page_bytes((enum vx__page_kind)k);
+    out->has_bounds = t->chunk_min[0] <= t->chunk_max[0] && t->n_chunk;
+    if (out->has_bounds) {
+        box_to_m(map, t->chunk_min, t->chunk_max, 128, out->bounds_min_m, out->bounds_max_m);
+        if (t->leaf_min[0] <= t->leaf_max[0])
+            box_to_m(map, t->leaf_min, t->leaf_max, 8, out->active_min_m, out->active_max_m);
+        else
+            box_to_m(map, t->chunk_min, t->chunk_max, 128, out->active_min_m, out->active_max_m);
+    }
+    pthread_mutex_unlock(&map->lock);
+    out->bytes_per_voxel = out->n_voxels ? (double)out->used_bytes / (double)out->n_voxels : 0;
+    return VX_OK;
+}

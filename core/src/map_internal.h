@@ -1,0 +1,96 @@
+/*
+ * map_internal.h - a map's parts (internal to core's chunk store and frame pipeline).
+ *
+ * Writer state is touched by the writer's thread only.  What readers need (epoch, table, totals, pins, retired pages)
+ * is under `lock`, held for a few instructions at a time.
+ */
+#ifndef VX__MAP_INTERNAL_H
+#define VX__MAP_INTERNAL_H
+
+#include "body/frame_types.h"
+#include "pool.h"
+#include "snapshot.h"
+
+enum { VX__MAX_PINS = 256 };
+
+/* A growing device array on the scratch account. */
+struct vx__array {
+    void *ptr;
+    uint64_t bytes;
+};
+
+/* What a commit replaced: given back once no pin is older than `epoch`. */
+struct vx__retired {
+    struct vx__retired *next;
+    uint32_t epoch;
+    uint32_t n[VX__N_KINDS];
+    struct vx__array ids[VX__N_KINDS];
+    void *keys, *heads; /* a replaced table, or NULL */
+    uint64_t table_slots;
+};
+
+struct vx__totals {
+    uint64_t n_active, n_leaf, n_tile, n_chunk;
+    uint64_t n_pages[VX__N_KINDS]; /* of the newest epoch */
+    uint32_t leaf_min[3], leaf_max[3], chunk_min[3], chunk_max[3]; /* as vxk_frame_counters */
+};
+
+/* The frame pipeline's memory, kept from frame to frame; names as in vxk_frame_space. */
+struct vx__workspace {
+    struct vxk_frame_counters *host; /* pinned */
+    struct vx__array counters, image, beam, depth, strip, level[VXK_N_LEVELS], ray, bin;
+    struct vx__array chunk, word, code, work_of, value_of, record, work, active, free_, seen, sum;
+    struct vx__array touch_key, touch_mask, touch_rank, hit_mask, hit_base, acc;
+    struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
+    uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
+    uint32_t *beam_host; /* pinned; columns and rows of the last range image */
+    uint64_t beam_host_bytes;
+};
+
+struct vx_map {
+    struct vx_device *device;
+    char name[VX_NAME_MAX + 1];
+    uint8_t uuid[16];
+    struct vx_map_params params;
+    uint32_t esdf_radius;
+
+    /* writer */
+    struct vxk_queue *queue;
+    struct vx__workspace ws;
+    uint64_t *keys; /* table, device */
+    uint32_t *heads;
+    uint32_t n_slots, n_keys;
+
+    pthread_mutex_t lock;
+    uint32_t epoch;
+    int64_t newest_stamp_ns;
+    uint64_t n_frames, n_refused;
+    struct vx__totals totals;
+    uint32_t pin_epoch[VX__MAX_PINS], pin_count[VX__MAX_PINS];
+    struct vx__retired *retired, **retired_end;
+    uint64_t retired_bytes;
+
+    pthread_mutex_t reader_lock;
+    struct vx__reader_state reader;
+    pthread_mutex_t held_lock; /* sizes of scratch and held blocks, so that frees need no size */
+    struct vx__block *blocks;
+};
+
+/* Grows *array to at least `bytes` (contents are lost).  Work that uses the old block must be over. */
+vx_err vx__array_ensure(struct vx_map *map, struct vx__array *array, uint64_t bytes, struct vx_detail *detail);
+void vx__array_free(struct vx_map *map, struct vx__array *array);
+
+/* The newest epoch as kernels read it.  Writer's thread, or under lock. */
+struct vxk_grid vx__map_grid(const struct vx_map *map);
+
+/* Makes room for `more` keys; the old table is retired.  Writer. */
+vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *detail);
+/* Takes over *r (allocated with calloc) as replaced by the newest epoch. */
+void vx__retire(struct vx_map *map, struct vx__retired *r);
+/* Gives back what no pin can see any more.  Writer. */
+vx_err vx__retired_drain(struct vx_map *map);
+
+vx_err vx__workspace_init(struct vx_map *map);
+void vx__workspace_fini(struct vx_map *map);
+
+#endif

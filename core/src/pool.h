@@ -1,0 +1,53 @@
+/*
+ * pool.h - the device's page pools and its memory account (internal to core).
+ *
+ * Three kinds of fixed pages (chunk versions, leaf pages, value pages), each a growing array with a stack of free ids
+ * in device memory.  The host keeps the stack's height, so it knows at any time what is free; ids never travel to it.
+ * All stack work runs on the pool's own queue, in the order of the calls, and other queues are tied to it by events:
+ * several maps share the pool without a race and without a host wait.
+ */
+#ifndef VX__POOL_H
+#define VX__POOL_H
+
+#include "body/grid.h"
+#include "vx/device.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+enum vx__page_kind { VX__CHUNKS, VX__LEAF_PAGES, VX__VALUE_PAGES, VX__N_KINDS };
+
+struct vx__page_pool {
+    struct vxk_range pages, stack;
+    uint64_t unit_bytes;
+    uint32_t n_units; /* committed */
+    uint32_t n_free;  /* height of the stack */
+};
+
+struct vx_device {
+    struct vxk_dev *dev;
+    enum vxk_backend backend;
+    pthread_mutex_t lock; /* everything below */
+    struct vxk_queue *queue;
+    struct vxk_event *to_pool, *from_pool;
+    struct vx__page_pool pool[VX__N_KINDS];
+    uint64_t cap_bytes, page_bytes, scratch_bytes, hold_bytes, peak_bytes;
+};
+
+/* Page size of a kind in bytes. */
+uint64_t vx__page_bytes(enum vx__page_kind kind);
+
+/*
+ * Takes n pages: their ids come into ids[n] (device memory) before later work of q runs.
+ * Errors: VX_E_EXHAUSTED the cap (detail says what was asked); VX_E_NOMEM; VX_E_DEVICE.  Thread: any.
+ */
+vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, uint32_t *ids,
+                     struct vx_detail *detail);
+/* Gives n pages back after the work that q has so far; ids may be reused by later work of q. */
+vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, const uint32_t *ids);
+
+/* Device memory on the account (counted against the cap).  hold: kept between calls; else scratch. */
+vx_err vx__account_alloc(struct vx_device *d, bool hold, uint64_t bytes, void **out, struct vx_detail *detail);
+void vx__account_free(struct vx_device *d, bool hold, uint64_t bytes, void *ptr);
+
+#endif

@@ -1,0 +1,381 @@
+/*
+ * frame_lidar.h - LiDAR readings as rays: directions, the bins that find the ray nearest to a voxel, and the marks and
+ * sums that rays leave in the voxels of their bands.
+ *
+ * Hits go ray by ray into integer accumulators; free space is found from the voxel's side, by asking the bin that the
+ * voxel falls into for its ray.
+ */
+#ifndef VXK_BODY_FRAME_LIDAR_H
+#define VXK_BODY_FRAME_LIDAR_H
+
+#include "dda.h"
+#include "frame_depth.h"
+
+#define VXK_PI 3.14159265f
+
+/* Arc tangent from + - * / alone, so that every device rounds alike; error below 2e-5 rad.  It only chooses bins. */
+VXK_FN float vxk_atan2(float y, float x)
+{
+    float ax = vxk_abs(x), ay = vxk_abs(y), t = vxk_min(ax, ay) / vxk_max(vxk_max(ax, ay), 1e-30f), q = t * t, r;
+    r = t * (0.99997726f + q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
+    r = ay > ax ? 0.5f * VXK_PI - r : r;
+    r = x < 0.0f ? VXK_PI - r : r;
+    return y < 0.0f ? -r : r;
+}
+
+/* Row of an elevation: the nearest beam of a range image, even rows for point sets.  It only chooses a bin. */
+VXK_FN int32_t vxk_lidar_row(const struct vxk_frame *f, const struct vxk_frame_space *s, float e)
+{
+    int32_t r = (int32_t)vxk_min(vxk_max((f->el_top - e) * f->el_scale, 0.0f), (float)f->el_last);
+    return (int32_t)s->row_of[r];
+}
+
+/* Column of an azimuth in columns, within one turn; not yet clamped. */
+VXK_FN float vxk_lidar_column(const struct vxk_frame *f, float az)
+{
+    float c = (az - f->az0) * f->az_scale + f->az_half;
+    c = c < 0.0f ? c + f->az_turn : c;
+    return c >= f->az_turn ? c - f->az_turn : c;
+}
+
+/* Bin that a point in sensor coordinates falls into, or -1. */
+VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_space *s, float x, float y, float z)
+{
+    float rho = vxk_sqrt(x * x + y * y), c = vxk_lidar_column(f, vxk_atan2(y, x));
+    int32_t col = (int32_t)vxk_min(vxk_max(c, 0.0f), 1e6f), row = vxk_lidar_row(f, s, vxk_atan2(z, rho));
+    /* rounding may leave the last column of a full turn a hair past its end */
+    col = col >= f->width && f->full_turn ? col - f->width : col;
+    return col < f->width ? row * f->width + col : -1;
+}
+
+/* Element: a reading.  Writes s.ray; range images also s.depth; point sets compete for their bin. */
+#define vxk_frame_ray_args vxk_frame_args
+VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_frame *f = &a->f;
+    struct vxk_ray ray;
+    float l[3]; /* direction in sensor axes */
+    int why;
+    if (f->bins_are_rays) {
+        uint32_t row = i / (uint32_t)f->width, col = i - row * (uint32_t)f->width;
+        const float *b = a->s.beam, *e = b + 2 * f->width;
+        uint32_t raw_row = f->rows_rise ? (uint32_t)f->height - 1 - row : row;
+        ray.r = vxk_reading(f, ((const float *)a->image)[raw_row * (uint32_t)f->width + col], &why);
+        l[0] = e[row] * b[col];
+        l[1] = e[row] * b[f->width + col];
+        l[2] = e[f->height + row];
+    } else {
+        const float *p = (const float *)a->image + 3 * (uint64_t)i;
+        float n2 = p[0] * p[0] + p[1] * p[1] + p[2] * p[2], n = vxk_sqrt(n2);
+        ray.r = VXK_D_INVALID;
+        l[0] = l[1] = l[2] = 0.0f;
+        if (p[0] != p[0] || p[1] != p[1] || p[2] != p[2]) {
+            why = VXK_C_NAN;
+        } else if (!(n2 < 1e30f)) {
+            why = VXK_C_NO_RETURN; /* no direction is left in an infinite point: it can't carve */
+        } else if (n2 == 0.0f) {
+            why = VXK_C_ZERO;
+        } else {
+            ray.r = vxk_reading(f, n, &why);
+            for (int k = 0; k < 3; k++)
+                l[k] = p[k] / n;
+        }
+    }
+    for (int k = 0; k < 3; k++)
+        ray.d[k] = f->R[3 * k] * l[0] + f->R[3 * k + 1] * l[1] + f->R[3 * k + 2] * l[2];
+    if (f->edge && why == VXK_C_USED) {
+        float p[3];
+        for (int k = 0; k < 3; k++)
+            p[k] = f->t[k] + ray.d[k] * ray.r;
+        if (vxk_beyond_range(f, p)) {
+            why = VXK_C_OUTSIDE;
+            ray.r = VXK_D_INVALID;
+        }
+    }
+    a->s.ray[i] = ray;
+    vxk_atomic_add64(&a->s.c->counts[why], 1);
+    if (f->bins_are_rays) {
+        a->s.depth[i] = ray.r;
+    } else if (ray.r > 0.0f) {
+        int32_t bin = vxk_lidar_bin(f, &a->s, l[0], l[1], l[2]);
+        if (bin >= 0) {
+            /* fixed point: the nearest reading of a bin wins, then the first */
+            uint64_t r = ray.r < VXK_D_OPEN ? (uint64_t)(uint32_t)vxk_rint(vxk_min(ray.r, 8e6f) * 256.0f) : 0xfffffffeull;
+            vxk_atomic_min64(&a->s.bin[bin], r << 32 | i);
+        }
+    }
+}
+
+/* Element: 8 bins of a row: bounds (and, for point sets, ranges from the winners). */
+#define vxk_frame_bins_args vxk_frame_args
+VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_frame *f = &a->f;
+    int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE, u1 = vxk_mini(u0 + VXK_TILE, f->width);
+    struct vxk_bounds b = vxk_bounds_none();
+    for (int u = u0; u < u1; u++) {
+        uint32_t at = (uint32_t)row * (uint32_t)f->width + (uint32_t)u;
+        if (!f->bins_are_rays) {
+            uint64_t w = a->s.bin[at];
+            a->s.depth[at] = w == ~0ull ? VXK_D_INVALID : a->s.ray[(uint32_t)w].r;
+        }
+        vxk_bounds_add(&b, a->s.depth[at]);
+    }
+    a->s.strip[i] = b;
+}
+
+/* Bounds of the readings round a sphere; results as vxk_depth_bounds (*whole stays 0: beams leave gaps). */
+VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
+{
+    float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c;
+    int32_t v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
+    int level, shift;
+    *whole = 0;
+    if (d2 <= 2.0f * r2)
+        return 2;
+    rho = vxk_sqrt(rho2);
+    e = vxk_atan2(q->z, rho);
+    el_r = r / vxk_sqrt(d2 - r2) + 1e-4f; /* tangent of the angular radius: never less than the angle */
+    v0 = vxk_maxi(vxk_lidar_row(f, s, e + el_r) - 1, 0);
+    v1 = vxk_mini(vxk_lidar_row(f, s, e - el_r) + 1, f->height - 1);
+    u0 = 0;
+    u1 = f->width - 1;
+    if (rho2 > 2.0f * r2) {
+        az_r = (r / vxk_sqrt(rho2 - r2) + 1e-4f) * vxk_abs(f->az_scale) + 1.0f;
+        c = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
+        if (2.0f * az_r < f->az_turn) {
+            u0 = (int32_t)vxk_floor(c - az_r);
+            u1 = (int32_t)vxk_floor(c + az_r);
+        }
+    }
+    level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
+    shift = 3 + 2 * level;
+    *b = vxk_bounds_none();
+    for (int32_t v = v0 >> shift; v <= v1 >> shift; v++) {
+        /* a span of columns that leaves [0, width) goes on at the other end of the turn */
+        for (int part = -1; part <= 1; part++) {
+            int32_t l = vxk_maxi(u0 + part * turn, 0), h = vxk_mini(u1 + part * turn, f->width - 1);
+            if (l > h)
+                continue;
+            for (int32_t u = l >> shift; u <= h >> shift; u++)
+                vxk_bounds_join(b, &s->level[level][v * f->n_tx[level] + u]);
+        }
+    }
+    return b->max_all > 0.0f ? 1 : 0;
+}
+
+/* First and last parameter of a ray's band: the TSDF band, or the voxel of the end point. */
+VXK_FN void vxk_ray_band(const struct vxk_frame *f, float r, float *t0, float *t1)
+{
+    float half = f->mode == 0 ? f->trunc : 0.0f;
+    *t0 = vxk_max(r - half, 0.0f);
+    *t1 = r + half;
+}
+
+VXK_FN uint32_t vxk_touch_slot(const struct vxk_frame_args *a, int32_t cx, int32_t cy, int32_t cz)
+{
+    return vxk_hash_find(a->s.touch_key, a->s.touch_slots - 1, vxk_key(a->f.oc[0] + cx, a->f.oc[1] + cy, a->f.oc[2] + cz));
+}
+
+/* Element: a ray.  Marks the cells of its band in the frame's table of touched chunks. */
+#define vxk_frame_touch_args vxk_frame_args
+VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_ray *ray = &a->s.ray[i];
+    struct vxk_dda w;
+    float t0, t1;
+    int32_t last[3] = {0x7fffffff, 0, 0}, chunk[3] = {0x7fffffff, 0, 0};
+    uint32_t slot = VXK_NONE;
+    if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
+        return;
+    vxk_ray_band(&a->f, ray->r, &t0, &t1);
+    vxk_dda_init(&w, a->f.t, ray->d, t0, t1, 1.0f);
+    do {
+        int32_t x = w.i[0] >> 3, y = w.i[1] >> 3, z = w.i[2] >> 3;
+        uint64_t bit, *m;
+        if (x == last[0] && y == last[1] && z == last[2])
+            continue;
+        last[0] = x;
+        last[1] = y;
+        last[2] = z;
+        if (x >> 4 != chunk[0] || y >> 4 != chunk[1] || z >> 4 != chunk[2]) {
+            int inserted;
+            chunk[0] = x >> 4;
+            chunk[1] = y >> 4;
+            chunk[2] = z >> 4;
+            slot = vxk_hash_insert(a->s.touch_key, a->s.touch_slots - 1, vxk_key(a->f.oc[0] + chunk[0], a->f.oc[1] + chunk[1], a->f.oc[2] + chunk[2]), &inserted);
+            if (inserted)
+                vxk_atomic_add32(&a->s.c->n_touch_chunk, 1);
+        }
+        if (slot == VXK_NONE) {
+            vxk_atomic_or32(&a->s.c->table_full, 1);
+            return;
+        }
+        m = &a->s.touch_mask[(uint64_t)slot * 64 + ((uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3))];
+        bit = 1ull << ((uint32_t)(x & 3) << 4 | (uint32_t)(y & 3) << 2 | (uint32_t)(z & 3));
+        if (!(vxk_load64(m) & bit))
+            vxk_atomic_or64(m, bit);
+    } while (vxk_dda_next(&w));
+}
+
+/* Element: a word of the table of touched chunks: places for its touched leaves, with empty marks. */
+#define vxk_frame_touch_rank_args vxk_frame_args
+VXK_FN void vxk_frame_touch_rank(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t n = vxk_popc64(a->s.touch_mask[i]), first;
+    if (!n)
+        return;
+    first = vxk_atomic_add32(&a->s.c->n_touch_leaf, n);
+    a->s.touch_rank[i] = first;
+    for (uint32_t k = first; k < first + n && k < a->s.room_touch_leaf; k++)
+        for (uint32_t x = 0; x < 8; x++)
+            a->s.hit_mask[(uint64_t)k * 8 + x] = 0;
+}
+
+/* Touched leaf that holds the cell, or VXK_NONE. */
+VXK_FN uint32_t vxk_touched_leaf(const struct vxk_frame_space *s, uint32_t slot, uint32_t word, uint32_t cell)
+{
+    uint64_t m;
+    if (slot == VXK_NONE)
+        return VXK_NONE;
+    m = s->touch_mask[(uint64_t)slot * 64 + word];
+    if (!(m >> cell & 1))
+        return VXK_NONE;
+    return s->touch_rank[(uint64_t)slot * 64 + word] + vxk_popc64(m & ((1ull << cell) - 1));
+}
+
+/* A walk over the voxels of a ray's band that keeps the touched leaf at hand. */
+struct vxk_band_walk {
+    struct vxk_dda w;
+    int32_t cell[3];
+    uint32_t leaf, voxel;
+};
+VXK_FN void vxk_band_walk_look(struct vxk_band_walk *b, const struct vxk_frame_args *a)
+{
+    int32_t x = b->w.i[0] >> 3, y = b->w.i[1] >> 3, z = b->w.i[2] >> 3;
+    if (x != b->cell[0] || y != b->cell[1] || z != b->cell[2]) {
+        b->cell[0] = x;
+        b->cell[1] = y;
+        b->cell[2] = z;
+        b->leaf = vxk_touched_leaf(&a->s, vxk_touch_slot(a, x >> 4, y >> 4, z >> 4),
+                                   (uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3),
+                                   (uint32_t)(x & 3) << 4 | (uint32_t)(y & 3) << 2 | (uint32_t)(z & 3));
+    }
+    b->voxel = (uint32_t)(b->w.i[0] & 7) << 6 | (uint32_t)(b->w.i[1] & 7) << 3 | (uint32_t)(b->w.i[2] & 7);
+}
+VXK_FN int vxk_band_walk_begin(struct vxk_band_walk *b, const struct vxk_frame_args *a, const struct vxk_ray *ray)
+{
+    float t0, t1;
+    if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
+        return 0;
+    vxk_ray_band(&a->f, ray->r, &t0, &t1);
+    vxk_dda_init(&b->w, a->f.t, ray->d, t0, t1, 1.0f);
+    b->cell[0] = 0x7fffffff;
+    b->cell[1] = b->cell[2] = 0;
+    vxk_band_walk_look(b, a);
+    return 1;
+}
+VXK_FN int vxk_band_walk_next(struct vxk_band_walk *b, const struct vxk_frame_args *a)
+{
+    if (!vxk_dda_next(&b->w))
+        return 0;
+    vxk_band_walk_look(b, a);
+    return 1;
+}
+
+/* Element: a ray.  Marks the voxels of its band in s.hit_mask. */
+#define vxk_frame_hit_mark_args vxk_frame_args
+VXK_FN void vxk_frame_hit_mark(const struct vxk_frame_args *a, uint32_t i)
+{
+    struct vxk_band_walk b;
+    if (!vxk_band_walk_begin(&b, a, &a->s.ray[i]))
+        return;
+    do {
+        uint64_t *m, bit = 1ull << (b.voxel & 63);
+        if (b.leaf >= a->s.room_touch_leaf)
+            continue;
+        m = &a->s.hit_mask[(uint64_t)b.leaf * 8 + (b.voxel >> 6)];
+        if (!(vxk_load64(m) & bit))
+            vxk_atomic_or64(m, bit);
+    } while (vxk_band_walk_next(&b, a));
+}
+
+/* Element: a touched leaf: accumulators for its hit voxels, at zero. */
+#define vxk_frame_hit_room_args vxk_frame_args
+VXK_FN void vxk_frame_hit_room(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t n = 0, first;
+    for (uint32_t x = 0; x < 8; x++)
+        n += vxk_popc64(a->s.hit_mask[(uint64_t)i * 8 + x]);
+    first = vxk_atomic_add32(&a->s.c->n_hit_voxels, n);
+    a->s.hit_base[i] = first;
+    for (uint32_t k = first; k < first + n && k < a->s.room_hit; k++)
+        a->s.acc[k] = 0;
+}
+
+/* Place of the accumulator of voxel n of a touched leaf; VXK_NONE when no ray hit it or the lists overflowed. */
+VXK_FN uint32_t vxk_hit_place(const struct vxk_frame_space *s, uint32_t leaf, uint32_t n)
+{
+    const uint64_t *m;
+    uint32_t k;
+    if (leaf >= s->room_touch_leaf)
+        return VXK_NONE;
+    m = &s->hit_mask[(uint64_t)leaf * 8];
+    if (!(m[n >> 6] >> (n & 63) & 1))
+        return VXK_NONE;
+    k = s->hit_base[leaf] + vxk_popc64(m[n >> 6] & ((1ull << (n & 63)) - 1));
+    for (uint32_t x = 0; x < n >> 6; x++)
+        k += vxk_popc64(m[x]);
+    return k < s->room_hit ? k : VXK_NONE;
+}
+
+/* Stored distance units of a signed distance in voxels. */
+VXK_FN int32_t vxk_quantise(const struct vxk_frame *f, float sdf)
+{
+    return vxk_rint(vxk_min(vxk_max(sdf * f->q_scale, -32767.0f), 32767.0f));
+}
+
+/* Element: a ray.  Adds its observation to the voxels of its band. */
+#define vxk_frame_hit_add_args vxk_frame_args
+VXK_FN void vxk_frame_hit_add(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_ray *ray = &a->s.ray[i];
+    struct vxk_band_walk b;
+    if (!vxk_band_walk_begin(&b, a, ray))
+        return;
+    do {
+        float along = 0.0f;
+        uint32_t place = vxk_hit_place(&a->s, b.leaf, b.voxel);
+        int32_t q;
+        if (place == VXK_NONE)
+            continue;
+        for (int k = 0; k < 3; k++)
+            along += (((float)b.w.i[k] + 0.5f) - a->f.t[k]) * ray->d[k];
+        q = vxk_quantise(&a->f, ray->r - along);
+        vxk_atomic_add64(&a->s.acc[place], (1ull << 40) + (uint64_t)(uint32_t)(q + 32768));
+    } while (vxk_band_walk_next(&b, a));
+}
+
+/* Mean observation (stored units, rounded half away from zero) and number of rays of an accumulator. */
+VXK_FN int32_t vxk_hit_mean(uint64_t acc, int32_t *count)
+{
+    int64_t n = (int64_t)(acc >> 40), sum = (int64_t)(acc & ((1ull << 40) - 1)) - 32768 * n;
+    *count = (int32_t)n;
+    return (int32_t)(sum >= 0 ? (sum + n / 2) / n : -((-sum + n / 2) / n));
+}
+
+/* Did this ray pass within half a voxel of the point v (map axes, from the sensor), and go on beyond the band? */
+VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float v[3])
+{
+    float c0, c1, c2, along = v[0] * ray->d[0] + v[1] * ray->d[1] + v[2] * ray->d[2];
+    if (!(along > 0.0f))
+        return 0;
+    c0 = v[1] * ray->d[2] - v[2] * ray->d[1];
+    c1 = v[2] * ray->d[0] - v[0] * ray->d[2];
+    c2 = v[0] * ray->d[1] - v[1] * ray->d[0];
+    if (c0 * c0 + c1 * c1 + c2 * c2 > 0.25f)
+        return 0;
+    return ray->r >= VXK_D_OPEN ? along <= f->max_d : ray->r - along > f->clear;
+}
+
+#endif
