@@ -18,7 +18,6 @@
 
 #define VXK_FN static __device__ __forceinline__
 #define VXK_CONST static __device__ const
-#ifdef __CUDA_ARCH__
 VXK_FN uint32_t vxk_popc32(uint32_t x) { return (uint32_t)__popc(x); }
 VXK_FN uint32_t vxk_popc64(uint64_t x) { return (uint32_t)__popcll(x); }
 /* Number of trailing zeros; x != 0. */
@@ -42,21 +41,22 @@ VXK_FN uint64_t vxk_atomic_min64(uint64_t *p, uint64_t v) { return atomicMin((un
 VXK_FN uint32_t vxk_atomic_cas32(uint32_t *p, uint32_t expected, uint32_t v) { return atomicCAS(p, expected, v); }
 VXK_FN uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v) { return atomicCAS((unsigned long long *)p, (unsigned long long)expected, (unsigned long long)v); }
 /* Loads that see other elements' atomics of the same launch. */
-VXK_FN uint32_t vxk_load32(const uint32_t *p) { return __ldcg(p); }
-VXK_FN uint64_t vxk_load64(const uint64_t *p) { return (uint64_t)__ldcg((const unsigned long long *)p); }
+VXK_FN uint32_t vxk_load32(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+VXK_FN uint64_t vxk_load64(const uint64_t *p)
+{
+    uint64_t v;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
 /* Everything this element wrote is seen by others before what it writes next. */
 VXK_FN void vxk_fence(void) { __threadfence(); }
 /* Publishes: who loads the value with vxk_load32 sees what was written before a vxk_fence in front of it. */
 VXK_FN void vxk_store32(uint32_t *p, uint32_t v) { atomicExch(p, v); }
-#else
-/* The host pass of nvcc only parses these. */
-uint32_t vxk_popc32(uint32_t x); uint32_t vxk_popc64(uint64_t x); uint32_t vxk_ctz32(uint32_t x); uint32_t vxk_ctz64(uint64_t x); uint32_t vxk_clz32(uint32_t x);
-float vxk_sqrt(float x); float vxk_floor(float x); float vxk_ceil(float x); float vxk_abs(float x); int32_t vxk_rint(float x);
-uint32_t vxk_atomic_add32(uint32_t *p, uint32_t v); uint64_t vxk_atomic_add64(uint64_t *p, uint64_t v); uint32_t vxk_atomic_or32(uint32_t *p, uint32_t v); uint64_t vxk_atomic_or64(uint64_t *p, uint64_t v);
-uint32_t vxk_atomic_min32(uint32_t *p, uint32_t v); uint32_t vxk_atomic_max32(uint32_t *p, uint32_t v); uint64_t vxk_atomic_min64(uint64_t *p, uint64_t v);
-uint32_t vxk_atomic_cas32(uint32_t *p, uint32_t expected, uint32_t v); uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v);
-uint32_t vxk_load32(const uint32_t *p); uint64_t vxk_load64(const uint64_t *p); void vxk_fence(void);
-#endif
 
 #else /* C11 on the CPU */
 
