@@ -122,7 +122,7 @@ VXK_FN void vxk_site_cells(const struct vxk_site_cells_args *a, uint32_t i)
     for (; left; left &= left - 1) {
         uint32_t cell = vxk_ctz64(left);
         for (int32_t k = 0; k < 27; k++)
-            if (vxk_record_near(&a->samples.grid, c, c->key, word << 6 | cell, k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1) < VXK_TILE) {
+            if (vxk_record_near(&a->samples.grid, c, c->key, word << 6 | cell, k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1) < VXK_FREE_TILE) {
                 cells |= 1ull << cell;
                 break;
             }

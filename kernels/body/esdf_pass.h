@@ -281,7 +281,7 @@ VXK_FN void vxk_esdf_finish(const struct vxk_esdf_finish_args *a, uint32_t i)
         return;
     if (row == 0)
         a->table[a->place[entry]] = n;
-    if (record == VXK_TILE)
+    if (record == VXK_FREE_TILE)
         seen = 255;
     else if (record != VXK_NONE)
         seen = (uint32_t)(a->samples.grid.leaves[record].free[row >> 3] >> ((row & 7) << 3)) & 255;

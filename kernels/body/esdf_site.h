@@ -27,9 +27,9 @@ struct vxk_samples {
 };
 
 /* A cell's record number, when it has none but is free as a whole. */
-#define VXK_TILE 0xfffffffeu
+#define VXK_FREE_TILE 0xfffffffeu
 
-/* Number of a cell's leaf record, VXK_TILE, or VXK_NONE.  c may be NULL. */
+/* Number of a cell's leaf record, VXK_FREE_TILE, or VXK_NONE.  c may be NULL. */
 VXK_FN uint32_t vxk_record(const struct vxk_chunk *c, uint32_t place)
 {
     const struct vxk_word *w;
@@ -38,7 +38,7 @@ VXK_FN uint32_t vxk_record(const struct vxk_chunk *c, uint32_t place)
         return VXK_NONE;
     w = &c->word[place >> 6];
     if (!(w->leaf >> cell & 1))
-        return w->tile >> cell & 1 ? VXK_TILE : VXK_NONE;
+        return w->tile >> cell & 1 ? VXK_FREE_TILE : VXK_NONE;
     r = vxk_popc64(w->leaf & ((1ull << cell) - 1));
     return w->page[r >> 3] * VXK_LEAVES_A_PAGE + (r & 7);
 }
@@ -82,8 +82,8 @@ VXK_FN uint32_t vxk_row(const struct vxk_samples *s, uint32_t record, uint32_t r
     *negative = 0;
     for (k = 0; k < 8; k++)
         t[k] = 1;
-    if (record == VXK_NONE || record == VXK_TILE)
-        return record == VXK_TILE && s->occupancy ? 255 : 0;
+    if (record == VXK_NONE || record == VXK_FREE_TILE)
+        return record == VXK_FREE_TILE && s->occupancy ? 255 : 0;
     l = &s->grid.leaves[record];
     bits = (uint32_t)(l->active[row >> 3] >> ((row & 7) << 3)) & 255;
     k = bits ? vxk_leaf_rank(l, row << 3) : 0;
@@ -103,8 +103,8 @@ VXK_FN int vxk_sample(const struct vxk_samples *s, uint32_t record, uint32_t n, 
 {
     const struct vxk_leaf *l;
     *t = 1;
-    if (record == VXK_NONE || record == VXK_TILE)
-        return record == VXK_TILE && s->occupancy;
+    if (record == VXK_NONE || record == VXK_FREE_TILE)
+        return record == VXK_FREE_TILE && s->occupancy;
     l = &s->grid.leaves[record];
     if (!(l->active[n >> 6] >> (n & 63) & 1))
         return s->occupancy && (l->free[n >> 6] >> (n & 63) & 1);
