@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_SIDE_PX = 16384, MAX_POINTS = 16 << 20 };
+enum { MAX_SIDE_PX = 16384, MAX_POINTS = 16 << 20, POINT_COLUMNS = 2048, POINT_ROWS = 512 };
 #define MAX_CANDIDATES (1u << 26)
 
 /* The voxel range is +-2^27; a sensor must leave room for its own chunk's neighbours. */
@@ -174,23 +174,29 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
         f->rows_rise = frame->height > 1 && frame->elevation_rad[1] > frame->elevation_rad[0];
         f->az0 = (float)frame->first_azimuth_rad;
         f->az_scale = (float)(1 / frame->azimuth_step_rad);
+        f->az_half = 0.5f;
     } else if (frame->sensor == VX_POINTS) {
-        f->width = 2048;
-        f->height = 512;
+        f->width = POINT_COLUMNS;
+        f->height = POINT_ROWS;
         f->az0 = -3.14159265f;
-        f->az_scale = (float)(2048 / 6.283185307179586);
-        f->el_top = 1.57079633f;
-        f->el_scale = (float)(512 / 3.141592653589793);
+        f->az_scale = (float)(POINT_COLUMNS / 6.283185307179586);
     } else {
         f->fx = (float)frame->fx;
         f->fy = (float)frame->fy;
         f->cx = (float)frame->cx;
         f->cy = (float)frame->cy;
     }
-    f->n_tx = (f->width + VXK_TILE - 1) / VXK_TILE;
-    f->n_ty = (f->height + VXK_TILE - 1) / VXK_TILE;
-    f->n_cx = (f->n_tx + 3) / 4;
-    f->n_cy = (f->n_ty + 3) / 4;
+    f->el_top = 1.57079633f;
+    f->el_scale = (float)(VXK_ROW_STEPS / 3.141592653589793);
+    f->el_last = VXK_ROW_STEPS - 1;
+    f->az_turn = (float)(6.283185307179586 * fabs((double)f->az_scale));
+    f->full_turn = (double)f->width + 0.5 >= (double)f->az_turn;
+    f->clear = f->mode == 0 ? f->trunc : 0.87f;
+    for (int l = 0; l < VXK_N_LEVELS; l++) {
+        int32_t edge = VXK_TILE << 2 * l;
+        f->n_tx[l] = (f->width + edge - 1) / edge;
+        f->n_ty[l] = (f->height + edge - 1) / edge;
+    }
 }
 
 vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame *frame, struct vxk_frame_args *args,
@@ -247,15 +253,36 @@ void vx__sincos(double x, double *s, double *c)
     *c = q == 0 ? cs : q == 1 ? -sn : q == 2 ? -cs : sn;
 }
 
-uint64_t vx__beam_floats(const struct vx_frame *frame)
+uint64_t vx__beam_words(const struct vx_frame *frame)
 {
-    return 2ull * frame->width + 3ull * frame->height;
+    return VXK_ROW_STEPS + (frame->sensor == VX_RANGE ? 2ull * frame->width + 2ull * frame->height : 0);
 }
 
-void vx__beam_table(const struct vx_frame *frame, float *out)
+/* Nearest row of each elevation step. */
+static void row_table(const struct vx_frame *frame, uint32_t *row_of)
 {
-    uint32_t w = frame->width, h = frame->height;
+    uint32_t h = frame->height, row = 0;
     bool rise = h > 1 && frame->elevation_rad[1] > frame->elevation_rad[0];
+    for (uint32_t i = 0; i < VXK_ROW_STEPS; i++) {
+        double e = 1.5707963267948966 - (i + 0.5) * (3.141592653589793 / VXK_ROW_STEPS);
+        while (row + 1 < h && fabs((double)frame->elevation_rad[rise ? h - 2 - row : row + 1] - e) <
+                                  fabs((double)frame->elevation_rad[rise ? h - 1 - row : row] - e))
+            row++;
+        row_of[i] = row;
+    }
+}
+
+void vx__beam_table(const struct vx_frame *frame, uint32_t *words)
+{
+    float *out = (float *)(words + VXK_ROW_STEPS);
+    uint32_t w = frame->width, h = frame->height;
+    bool rise;
+    if (frame->sensor != VX_RANGE) {
+        for (uint32_t i = 0; i < VXK_ROW_STEPS; i++)
+            words[i] = i / (VXK_ROW_STEPS / POINT_ROWS);
+        return;
+    }
+    row_table(frame, words);
     for (uint32_t u = 0; u < w; u++) {
         double s, c;
         vx__sincos(frame->first_azimuth_rad + u * frame->azimuth_step_rad, &s, &c);
@@ -263,12 +290,11 @@ void vx__beam_table(const struct vx_frame *frame, float *out)
         out[w + u] = (float)s;
     }
     out += 2 * (uint64_t)w;
+    rise = h > 1 && frame->elevation_rad[1] > frame->elevation_rad[0];
     for (uint32_t v = 0; v < h; v++) {
         double s, c;
-        float e = frame->elevation_rad[rise ? h - 1 - v : v];
-        vx__sincos((double)e, &s, &c);
+        vx__sincos((double)frame->elevation_rad[rise ? h - 1 - v : v], &s, &c);
         out[v] = (float)c;
         out[h + v] = (float)s;
-        out[2 * h + v] = e;
     }
 }

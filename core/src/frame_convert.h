@@ -17,10 +17,10 @@ void vx__rotation_from_quaternion(const double q[4], double R[9]);
 vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame *frame, struct vxk_frame_args *args,
                          struct vx_detail *detail);
 
-/* Number of floats of a range image's beam table, and the table: cos, sin of the columns, cos, sin of the rows, then the
- * rows' elevations; rows from the highest. */
-uint64_t vx__beam_floats(const struct vx_frame *frame);
-void vx__beam_table(const struct vx_frame *frame, float *out);
+/* Number of 32-bit words of a LiDAR frame's beam table, and the table: the row of VXK_ROW_STEPS elevations from the zenith
+ * down; range images: then cos, sin of the columns, cos, sin of the rows (from the highest), as float. */
+uint64_t vx__beam_words(const struct vx_frame *frame);
+void vx__beam_table(const struct vx_frame *frame, uint32_t *words);
 
 /* Sine and cosine from + - * alone: the same bits on every machine; error below 1e-15. */
 void vx__sincos(double x, double *s, double *c);

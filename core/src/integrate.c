@@ -28,7 +28,7 @@ vx_err vx__workspace_init(struct vx_map *map)
 void vx__workspace_fini(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
-    struct vx__array *const all[] = {&w->counters, &w->image, &w->beam, &w->depth, &w->strip, &w->tile, &w->coarse, &w->ray, &w->bin,
+    struct vx__array *const all[] = {&w->counters, &w->image, &w->beam, &w->depth, &w->strip, &w->level[0], &w->level[1], &w->level[2], &w->ray, &w->bin,
                                      &w->chunk, &w->word, &w->code, &w->work_of, &w->value_of, &w->record, &w->work, &w->active,
                                      &w->free_, &w->seen, &w->sum, &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,
                                      &w->hit_base, &w->acc};
@@ -72,9 +72,10 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         {&w->counters, sizeof *s->c},
         {&w->image, frame->data_bytes},
         {&w->depth, bins * 4},
-        {&w->strip, (uint64_t)f->n_tx * (uint64_t)f->height * sizeof *s->strip},
-        {&w->tile, (uint64_t)f->n_tx * (uint64_t)f->n_ty * sizeof *s->tile},
-        {&w->coarse, (uint64_t)f->n_cx * (uint64_t)f->n_cy * sizeof *s->coarse},
+        {&w->strip, (uint64_t)f->n_tx[0] * (uint64_t)f->height * sizeof *s->strip},
+        {&w->level[0], (uint64_t)f->n_tx[0] * (uint64_t)f->n_ty[0] * sizeof *s->strip},
+        {&w->level[1], (uint64_t)f->n_tx[1] * (uint64_t)f->n_ty[1] * sizeof *s->strip},
+        {&w->level[2], (uint64_t)f->n_tx[2] * (uint64_t)f->n_ty[2] * sizeof *s->strip},
         {&w->chunk, (uint64_t)w->room_chunk * sizeof *s->chunk},
         {&w->word, (uint64_t)w->room_word * sizeof *s->word},
         {&w->code, (uint64_t)w->room_word * 64},
@@ -88,7 +89,7 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         {&w->sum, (uint64_t)w->room_work * 4},
     };
     const struct need lidar[] = {
-        {&w->beam, frame->sensor == VX_RANGE ? vx__beam_floats(frame) * 4 : 0},
+        {&w->beam, vx__beam_words(frame) * 4},
         {&w->ray, rays * sizeof *s->ray},
         {&w->bin, frame->sensor == VX_POINTS ? bins * 8 : 0},
         {&w->touch_key, (uint64_t)w->touch_slots * 8},
@@ -104,8 +105,7 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
     *s = (struct vxk_frame_space){.c = w->counters.ptr,
                                   .depth = w->depth.ptr,
                                   .strip = w->strip.ptr,
-                                  .tile = w->tile.ptr,
-                                  .coarse = w->coarse.ptr,
+                                  .level = {w->level[0].ptr, w->level[1].ptr, w->level[2].ptr},
                                   .chunk = w->chunk.ptr,
                                   .word = w->word.ptr,
                                   .code = w->code.ptr,
@@ -117,7 +117,8 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
                                   .seen = w->seen.ptr,
                                   .sum = w->sum.ptr,
                                   .record = w->record.ptr,
-                                  .beam = w->beam.ptr,
+                                  .beam = (const float *)w->beam.ptr + VXK_ROW_STEPS,
+                                  .row_of = w->beam.ptr,
                                   .ray = w->ray.ptr,
                                   .bin = w->bin.ptr,
                                   .touch_key = w->touch_key.ptr,
@@ -132,8 +133,6 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
                                   .touch_slots = w->touch_slots,
                                   .room_touch_leaf = w->room_touch_leaf,
                                   .room_hit = w->room_hit};
-    if (frame->sensor == VX_RANGE)
-        s->row_elevation = s->beam + 2 * (uint64_t)frame->width + 2 * (uint64_t)frame->height;
     args->image = w->image.ptr;
     args->g = vx__map_grid(map);
     args->keys = map->keys;
@@ -151,8 +150,8 @@ static vx_err upload_frame(struct vx_map *map, const struct vx_frame *frame)
     const struct vxk_ops *ops = map->device->dev->ops;
     if (frame->data_bytes)
         VX_TRY_RET(ops->upload(map->queue, w->image.ptr, frame->data, frame->data_bytes));
-    if (frame->sensor == VX_RANGE) {
-        uint64_t bytes = vx__beam_floats(frame) * 4;
+    if (frame->sensor != VX_DEPTH) {
+        uint64_t bytes = vx__beam_words(frame) * 4;
         if (w->beam_host_bytes < bytes) {
             if (w->beam_host)
                 ops->free_host(map->device->dev, w->beam_host);
@@ -189,7 +188,7 @@ static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame, con
     VX_TRY_RET(q->dev->ops->fill(q, s->touch_key, 0, (uint64_t)s->touch_slots * 8));
     VX_TRY_RET(q->dev->ops->fill(q, s->touch_mask, 0, (uint64_t)s->touch_slots * 512));
     VX_TRY_RET(VXK_LAUNCH(q, frame_ray, args, rays));
-    VX_TRY_RET(VXK_LAUNCH(q, frame_bins, args, (uint32_t)(args->f.n_tx * args->f.height)));
+    VX_TRY_RET(VXK_LAUNCH(q, frame_bins, args, (uint32_t)(args->f.n_tx[0] * args->f.height)));
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch, args, rays));
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch_rank, args, s->touch_slots * 64));
     VX_TRY_RET(VXK_LAUNCH(q, frame_hit_mark, args, rays));
@@ -198,7 +197,7 @@ static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame, con
 }
 
 /* Everything up to the sizes of what the frame needs; writes work space only. */
-static vx_err launch_select(struct vx_map *map, const struct vx_frame *frame, const struct vxk_frame_args *args)
+static vx_err launch_select(struct vx_map *map, const struct vx_frame *frame, struct vxk_frame_args *args)
 {
     struct vxk_queue *q = map->queue;
     const struct vxk_frame *f = &args->f;
@@ -207,9 +206,9 @@ static vx_err launch_select(struct vx_map *map, const struct vx_frame *frame, co
     if (is_lidar(f))
         VX_TRY_RET(launch_lidar(map, frame, args));
     else
-        VX_TRY_RET(VXK_LAUNCH(q, frame_prepare, args, (uint32_t)(f->n_tx * f->height)));
-    VX_TRY_RET(VXK_LAUNCH(q, frame_tile, args, (uint32_t)(f->n_tx * f->n_ty)));
-    VX_TRY_RET(VXK_LAUNCH(q, frame_coarse, args, (uint32_t)(f->n_cx * f->n_cy)));
+        VX_TRY_RET(VXK_LAUNCH(q, frame_prepare, args, (uint32_t)(f->n_tx[0] * f->height)));
+    for (args->level = 0; args->level < VXK_N_LEVELS; args->level++)
+        VX_TRY_RET(VXK_LAUNCH(q, frame_level, args, (uint32_t)(f->n_tx[args->level] * f->n_ty[args->level])));
     VX_TRY_RET(VXK_LAUNCH(q, frame_pick_chunk, args, (uint32_t)args->n[0] * (uint32_t)args->n[1] * (uint32_t)args->n[2]));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_pick_word, args, &s->c->n_chunk, 64, s->room_chunk * 64));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_pick_cell, args, &s->c->n_word, 64, s->room_word * 64));

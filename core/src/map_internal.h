@@ -38,12 +38,12 @@ struct vx__totals {
 /* The frame pipeline's memory, kept from frame to frame; names as in vxk_frame_space. */
 struct vx__workspace {
     struct vxk_frame_counters *host; /* pinned */
-    struct vx__array counters, image, beam, depth, strip, tile, coarse, ray, bin;
+    struct vx__array counters, image, beam, depth, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word, code, work_of, value_of, record, work, active, free_, seen, sum;
     struct vx__array touch_key, touch_mask, touch_rank, hit_mask, hit_base, acc;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
     uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
-    float *beam_host; /* pinned; columns and rows of the last range image */
+    uint32_t *beam_host; /* pinned; columns and rows of the last range image */
     uint64_t beam_host_bytes;
 };
 

@@ -27,6 +27,7 @@ VXK_FN void vxk_frame_reduce(const struct vxk_frame_args *a, uint32_t i)
     uint64_t leaf = old ? old->leaf : 0, tile = old ? old->tile : 0, old_leaf = leaf, old_tile = tile;
     uint32_t n_active = 0, n_leaf = 0, changed = 0, record, k, lo[3], hi[3];
     int32_t x, y, z;
+    fw->changed = 0;
     for (uint32_t cell = 0; cell < 64; cell++) {
         uint64_t bit = 1ull << cell;
         uint32_t code = a->s.code[i * 64 + cell], act = 0, keep = 0;
@@ -34,7 +35,11 @@ VXK_FN void vxk_frame_reduce(const struct vxk_frame_args *a, uint32_t i)
             tile |= bit;
             changed = 1;
         } else if (code == VXK_CELL_WORK) {
-            uint32_t s = a->s.sum[a->s.work_of[i * 64 + cell]], n_free = s >> 10 & 1023;
+            uint32_t work = a->s.work_of[i * 64 + cell], s, n_free;
+            if (work >= a->s.room_work)
+                return; /* the work list overflowed: this run is thrown away */
+            s = a->s.sum[work];
+            n_free = s >> 10 & 1023;
             act = s & 1023;
             changed |= s >> 20;
             tile &= ~bit;

@@ -80,12 +80,12 @@ VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
     b->max_all = vxk_max(b->max_all, o->max_all);
 }
 
-/* Element: 16 readings of a row.  Writes s.depth and s.strip, counts by reason. */
+/* Element: 8 readings of a row.  Writes s.depth and s.strip, counts by reason. */
 #define vxk_frame_prepare_args vxk_frame_args
 VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
-    int row = (int)i / f->n_tx, u0 = ((int)i - row * f->n_tx) * VXK_TILE;
+    int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE;
     int u1 = vxk_mini(u0 + VXK_TILE, f->width);
     uint32_t n[VXK_N_COUNTS];
     struct vxk_bounds b = vxk_bounds_none();
@@ -126,32 +126,28 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
             vxk_atomic_add64(&a->s.c->counts[k], n[k]);
 }
 
-/* Element: a tile of 16 strips. */
-#define vxk_frame_tile_args vxk_frame_args
-VXK_FN void vxk_frame_tile(const struct vxk_frame_args *a, uint32_t i)
+/* Element: a tile of level 0 (8 strips) or above (4 x 4 tiles of the level below). */
+#define vxk_frame_level_args vxk_frame_args
+VXK_FN void vxk_frame_level(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
-    int ty = (int)i / f->n_tx, tx = (int)i - ty * f->n_tx;
-    int r1 = vxk_mini(ty * VXK_TILE + VXK_TILE, f->height);
+    int level = a->level, n_tx = f->n_tx[level], ty = (int)i / n_tx, tx = (int)i - ty * n_tx;
     struct vxk_bounds b = vxk_bounds_none();
-    for (int r = ty * VXK_TILE; r < r1; r++)
-        vxk_bounds_join(&b, &a->s.strip[r * f->n_tx + tx]);
-    a->s.tile[i] = b;
+    if (level == 0) {
+        int r1 = vxk_mini(ty * VXK_TILE + VXK_TILE, f->height);
+        for (int r = ty * VXK_TILE; r < r1; r++)
+            vxk_bounds_join(&b, &a->s.strip[r * n_tx + tx]);
+    } else {
+        int y1 = vxk_mini(ty * 4 + 4, f->n_ty[level - 1]), x1 = vxk_mini(tx * 4 + 4, f->n_tx[level - 1]);
+        for (int y = ty * 4; y < y1; y++)
+            for (int x = tx * 4; x < x1; x++)
+                vxk_bounds_join(&b, &a->s.level[level - 1][y * f->n_tx[level - 1] + x]);
+    }
+    a->s.level[level][i] = b;
 }
 
-/* Element: a coarse tile of 4 x 4 tiles. */
-#define vxk_frame_coarse_args vxk_frame_args
-VXK_FN void vxk_frame_coarse(const struct vxk_frame_args *a, uint32_t i)
-{
-    const struct vxk_frame *f = &a->f;
-    int cy = (int)i / f->n_cx, cx = (int)i - cy * f->n_cx;
-    int y1 = vxk_mini(cy * 4 + 4, f->n_ty), x1 = vxk_mini(cx * 4 + 4, f->n_tx);
-    struct vxk_bounds b = vxk_bounds_none();
-    for (int y = cy * 4; y < y1; y++)
-        for (int x = cx * 4; x < x1; x++)
-            vxk_bounds_join(&b, &a->s.tile[y * f->n_tx + x]);
-    a->s.coarse[i] = b;
-}
+/* Level whose tiles cover a span of pixels with few looks. */
+VXK_FN int vxk_level_for(int span) { return span > 192 ? 2 : span > 48 ? 1 : 0; }
 
 /* Sensor coordinates of a point given in voxels from the corner of chunk oc. */
 VXK_FN struct vxk_vec3 vxk_to_sensor(const struct vxk_frame *f, float x, float y, float z)
@@ -164,32 +160,6 @@ VXK_FN struct vxk_vec3 vxk_to_sensor(const struct vxk_frame *f, float x, float y
     return r;
 }
 
-/* Sensor coordinates of voxel n of a leaf whose first voxel's centre is at b (sensor coordinates).  Every kernel computes
- * them by this one expression, so that all agree on what a voxel sees. */
-VXK_FN struct vxk_vec3 vxk_voxel_in_sensor(const struct vxk_frame *f, const struct vxk_vec3 *b, uint32_t n)
-{
-    float i = (float)(n >> 6), j = (float)(n >> 3 & 7), k = (float)(n & 7);
-    struct vxk_vec3 r;
-    r.x = (b->x + i * f->R[0]) + (j * f->R[3] + k * f->R[6]);
-    r.y = (b->y + i * f->R[1]) + (j * f->R[4] + k * f->R[7]);
-    r.z = (b->z + i * f->R[2]) + (j * f->R[5] + k * f->R[8]);
-    return r;
-}
-
-/* Pixel that a point in sensor coordinates falls on, or -1. */
-VXK_FN int32_t vxk_project(const struct vxk_frame *f, const struct vxk_vec3 *p)
-{
-    float inv, u, v;
-    if (!(p->z > 0.5f))
-        return -1;
-    inv = 1.0f / p->z;
-    u = f->fx * p->x * inv + (f->cx + 0.5f);
-    v = f->fy * p->y * inv + (f->cy + 0.5f);
-    if (!(u >= 0.0f && v >= 0.0f && u < (float)f->width && v < (float)f->height))
-        return -1;
-    return (int32_t)v * f->width + (int32_t)u;
-}
-
 /*
  * Bounds of the readings behind a sphere (sensor coordinates, voxels).
  * 0: the sphere is out of view.  1: *b holds.  2: too near to say.  *whole = 1 when every point of it is in view.
@@ -197,8 +167,7 @@ VXK_FN int32_t vxk_project(const struct vxk_frame *f, const struct vxk_vec3 *p)
 VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
 {
     float zl = q->z - r, zh = q->z + r, il, ih, ul, uh, vl, vh, w = (float)f->width, h = (float)f->height;
-    int u0, u1, v0, v1, shift, nx;
-    const struct vxk_bounds *level;
+    int u0, u1, v0, v1, level, shift;
     *whole = 0;
     if (zh <= 0.5f)
         return 0;
@@ -218,19 +187,12 @@ VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     u1 = (int)vxk_min(uh, w - 1.0f);
     v0 = (int)vxk_max(vl, 0.0f);
     v1 = (int)vxk_min(vh, h - 1.0f);
-    if (u1 - u0 > 80 || v1 - v0 > 80) {
-        shift = 6;
-        level = s->coarse;
-        nx = f->n_cx;
-    } else {
-        shift = 4;
-        level = s->tile;
-        nx = f->n_tx;
-    }
+    level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
+    shift = 3 + 2 * level;
     *b = vxk_bounds_none();
     for (int v = v0 >> shift; v <= v1 >> shift; v++)
         for (int u = u0 >> shift; u <= u1 >> shift; u++)
-            vxk_bounds_join(b, &level[v * nx + u]);
+            vxk_bounds_join(b, &s->level[level][v * f->n_tx[level] + u]);
     return 1;
 }
 

@@ -16,67 +16,36 @@
 /* Arc tangent from + - * / alone, so that every device rounds alike; error below 2e-5 rad.  It only chooses bins. */
 VXK_FN float vxk_atan2(float y, float x)
 {
-    float ax = vxk_abs(x), ay = vxk_abs(y), big = vxk_max(ax, ay), small = vxk_min(ax, ay), t, q, r;
-    if (!(big > 0.0f))
-        return 0.0f;
-    t = small / big;
-    q = t * t;
+    float ax = vxk_abs(x), ay = vxk_abs(y), t = vxk_min(ax, ay) / vxk_max(vxk_max(ax, ay), 1e-30f), q = t * t, r;
     r = t * (0.99997726f + q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
-    if (ay > ax)
-        r = 0.5f * VXK_PI - r;
-    if (x < 0.0f)
-        r = VXK_PI - r;
+    r = ay > ax ? 0.5f * VXK_PI - r : r;
+    r = x < 0.0f ? VXK_PI - r : r;
     return y < 0.0f ? -r : r;
 }
 
-/* Row whose elevation is nearest; rows fall from the highest.  Point sets have even rows. */
+/* Row of an elevation: the nearest beam of a range image, even rows for point sets.  It only chooses a bin. */
 VXK_FN int32_t vxk_lidar_row(const struct vxk_frame *f, const struct vxk_frame_space *s, float e)
 {
-    int32_t lo = 0, hi = f->height - 1;
-    if (!f->bins_are_rays) {
-        float r = vxk_floor((f->el_top - e) * f->el_scale);
-        return (int32_t)vxk_min(vxk_max(r, 0.0f), (float)hi);
-    }
-    while (hi - lo > 1) {
-        int32_t m = (lo + hi) >> 1;
-        if (s->row_elevation[m] >= e)
-            lo = m;
-        else
-            hi = m;
-    }
-    return hi > lo && s->row_elevation[lo] - e > e - s->row_elevation[hi] ? hi : lo;
+    int32_t r = (int32_t)vxk_min(vxk_max((f->el_top - e) * f->el_scale, 0.0f), (float)f->el_last);
+    return (int32_t)s->row_of[r];
 }
 
-/* Column of an azimuth in columns, not yet wrapped or clamped. */
+/* Column of an azimuth in columns, within one turn; not yet clamped. */
 VXK_FN float vxk_lidar_column(const struct vxk_frame *f, float az)
 {
-    float c = (az - f->az0) * f->az_scale, turn = vxk_abs(2.0f * VXK_PI * f->az_scale);
-    if (f->bins_are_rays)
-        c += 0.5f;
-    if (c < 0.0f)
-        c += turn;
-    else if (c >= turn)
-        c -= turn;
-    return c;
+    float c = (az - f->az0) * f->az_scale + f->az_half;
+    c = c < 0.0f ? c + f->az_turn : c;
+    return c >= f->az_turn ? c - f->az_turn : c;
 }
 
 /* Bin that a point in sensor coordinates falls into, or -1. */
-VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *p)
+VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_space *s, float x, float y, float z)
 {
-    float rho = vxk_sqrt(p->x * p->x + p->y * p->y), c = vxk_floor(vxk_lidar_column(f, vxk_atan2(p->y, p->x)));
-    int32_t col;
-    if (!(c >= 0.0f && c < 1e7f))
-        return -1;
-    col = (int32_t)c;
-    if (col >= f->width) {
-        /* the last half column of a full turn belongs to column 0 */
-        if ((float)f->width + 0.5f < vxk_abs(2.0f * VXK_PI * f->az_scale))
-            return -1;
-        col -= f->width;
-        if (col >= f->width)
-            return -1;
-    }
-    return vxk_lidar_row(f, s, vxk_atan2(p->z, rho)) * f->width + col;
+    float rho = vxk_sqrt(x * x + y * y), c = vxk_lidar_column(f, vxk_atan2(y, x));
+    int32_t col = (int32_t)vxk_min(vxk_max(c, 0.0f), 1e6f), row = vxk_lidar_row(f, s, vxk_atan2(z, rho));
+    /* rounding may leave the last column of a full turn a hair past its end */
+    col = col >= f->width && f->full_turn ? col - f->width : col;
+    return col < f->width ? row * f->width + col : -1;
 }
 
 /* Element: a reading.  Writes s.ray; range images also s.depth; point sets compete for their bin. */
@@ -128,12 +97,7 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
     if (f->bins_are_rays) {
         a->s.depth[i] = ray.r;
     } else if (ray.r > 0.0f) {
-        struct vxk_vec3 q;
-        int32_t bin;
-        q.x = l[0];
-        q.y = l[1];
-        q.z = l[2];
-        bin = vxk_lidar_bin(f, &a->s, &q);
+        int32_t bin = vxk_lidar_bin(f, &a->s, l[0], l[1], l[2]);
         if (bin >= 0) {
             /* fixed point: the nearest reading of a bin wins, then the first */
             uint64_t r = ray.r < VXK_D_OPEN ? (uint64_t)(uint32_t)vxk_rint(vxk_min(ray.r, 8e6f) * 256.0f) : 0xfffffffeull;
@@ -142,12 +106,12 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
     }
 }
 
-/* Element: 16 bins of a row: bounds (and, for point sets, ranges from the winners). */
+/* Element: 8 bins of a row: bounds (and, for point sets, ranges from the winners). */
 #define vxk_frame_bins_args vxk_frame_args
 VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
-    int row = (int)i / f->n_tx, u0 = ((int)i - row * f->n_tx) * VXK_TILE, u1 = vxk_mini(u0 + VXK_TILE, f->width);
+    int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE, u1 = vxk_mini(u0 + VXK_TILE, f->width);
     struct vxk_bounds b = vxk_bounds_none();
     for (int u = u0; u < u1; u++) {
         uint32_t at = (uint32_t)row * (uint32_t)f->width + (uint32_t)u;
@@ -163,9 +127,9 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 /* Bounds of the readings round a sphere; results as vxk_depth_bounds (*whole stays 0: beams leave gaps). */
 VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
 {
-    float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c, turn = vxk_abs(2.0f * VXK_PI * f->az_scale);
-    int32_t v0, v1, u0, u1, shift, nx, ny;
-    const struct vxk_bounds *level;
+    float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c;
+    int32_t v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
+    int level, shift;
     *whole = 0;
     if (d2 <= 2.0f * r2)
         return 2;
@@ -179,32 +143,22 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     if (rho2 > 2.0f * r2) {
         az_r = (r / vxk_sqrt(rho2 - r2) + 1e-4f) * vxk_abs(f->az_scale) + 1.0f;
         c = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
-        if (2.0f * az_r < turn) {
+        if (2.0f * az_r < f->az_turn) {
             u0 = (int32_t)vxk_floor(c - az_r);
             u1 = (int32_t)vxk_floor(c + az_r);
         }
     }
-    if (u1 - u0 > 80 || v1 - v0 > 80) {
-        shift = 6;
-        level = s->coarse;
-        nx = f->n_cx;
-        ny = f->n_cy;
-    } else {
-        shift = 4;
-        level = s->tile;
-        nx = f->n_tx;
-        ny = f->n_ty;
-    }
-    (void)ny;
+    level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
+    shift = 3 + 2 * level;
     *b = vxk_bounds_none();
     for (int32_t v = v0 >> shift; v <= v1 >> shift; v++) {
         /* a span of columns that leaves [0, width) goes on at the other end of the turn */
         for (int part = -1; part <= 1; part++) {
-            int32_t w = (int32_t)vxk_floor(turn + 0.5f), l = vxk_maxi(u0 + part * w, 0), h = vxk_mini(u1 + part * w, f->width - 1);
+            int32_t l = vxk_maxi(u0 + part * turn, 0), h = vxk_mini(u1 + part * turn, f->width - 1);
             if (l > h)
                 continue;
             for (int32_t u = l >> shift; u <= h >> shift; u++)
-                vxk_bounds_join(b, &level[v * nx + u]);
+                vxk_bounds_join(b, &s->level[level][v * f->n_tx[level] + u]);
         }
     }
     return b->max_all > 0.0f ? 1 : 0;
@@ -410,17 +364,10 @@ VXK_FN int32_t vxk_hit_mean(uint64_t acc, int32_t *count)
     return (int32_t)(sum >= 0 ? (sum + n / 2) / n : -((-sum + n / 2) / n));
 }
 
-/* Did the ray of the bin pass within half a voxel of the point p (sensor axes) and v (map axes, from the sensor), and go on
- * beyond the band? */
-VXK_FN int vxk_lidar_free(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *p, const float v[3])
+/* Did this ray pass within half a voxel of the point v (map axes, from the sensor), and go on beyond the band? */
+VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float v[3])
 {
-    int32_t bin = vxk_lidar_bin(f, s, p);
-    const struct vxk_ray *ray;
-    float c0, c1, c2, along, d;
-    if (bin < 0 || !(s->depth[bin] > 0.0f))
-        return 0;
-    ray = &s->ray[f->bins_are_rays ? (uint32_t)bin : (uint32_t)s->bin[bin]];
-    along = v[0] * ray->d[0] + v[1] * ray->d[1] + v[2] * ray->d[2];
+    float c0, c1, c2, along = v[0] * ray->d[0] + v[1] * ray->d[1] + v[2] * ray->d[2];
     if (!(along > 0.0f))
         return 0;
     c0 = v[1] * ray->d[2] - v[2] * ray->d[1];
@@ -428,10 +375,7 @@ VXK_FN int vxk_lidar_free(const struct vxk_frame *f, const struct vxk_frame_spac
     c2 = v[0] * ray->d[1] - v[1] * ray->d[0];
     if (c0 * c0 + c1 * c1 + c2 * c2 > 0.25f)
         return 0;
-    d = ray->r;
-    if (d >= VXK_D_OPEN)
-        return along <= f->max_d;
-    return d - along > (f->mode == 0 ? f->trunc : 0.87f) + f->noise2;
+    return ray->r >= VXK_D_OPEN ? along <= f->max_d : ray->r - along > f->clear;
 }
 
 #endif

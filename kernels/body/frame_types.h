@@ -11,10 +11,12 @@
 
 enum { VXK_SENSOR_DEPTH = 0, VXK_SENSOR_LIDAR = 1 };
 enum { VXK_IMAGE_F32 = 0, VXK_IMAGE_U16 = 1 };
-enum { VXK_TILE = 16, VXK_COARSE = 64 }; /* pixels a side of the two levels of depth bounds */
+enum { VXK_TILE = 8, VXK_N_LEVELS = 3 }; /* bounds of readings: tiles of 8, 32 and 128 pixels a side */
 
 /* Why a reading was or was not used; the order of struct vx_frame_counts. */
 enum { VXK_C_USED, VXK_C_NO_RETURN, VXK_C_ZERO, VXK_C_NEGATIVE, VXK_C_NAN, VXK_C_SATURATED, VXK_C_NEAR, VXK_C_OUTSIDE, VXK_N_COUNTS };
+
+enum { VXK_ROW_STEPS = 4096 };
 
 /* Markers in a depth or range array in voxels. */
 #define VXK_D_INVALID (-1e30f) /* nothing is known along this ray */
@@ -44,9 +46,13 @@ struct vxk_frame {
     float unit;             /* raw value to metres */
     float no_return_m;      /* declared value in metres, NaN = none */
     int32_t zero_is_open;   /* LiDAR: 0 saw nothing */
-    int32_t n_tx, n_ty, n_cx, n_cy; /* tiles and coarse tiles a row and column */
+    int32_t n_tx[VXK_N_LEVELS], n_ty[VXK_N_LEVELS]; /* tiles a row and column of each level */
     /* LiDAR bins: column = (azimuth - az0) * az_scale, row = (el_top - elevation) * el_scale */
-    float az0, az_scale, el_top, el_scale;
+    float az0, az_scale, az_half, az_turn; /* az_turn: columns a full turn */
+    float el_top, el_scale;
+    int32_t el_last;        /* VXK_ROW_STEPS - 1 */
+    int32_t full_turn;      /* the columns close the circle */
+    float clear;            /* a ray clears what lies this far in front of its end, voxels */
     int32_t rows_rise;      /* range images: row 0 of the payload is the lowest */
     int32_t bins_are_rays;  /* range image: bin = ray number; point set: bin -> ray by the index array */
 };
@@ -104,9 +110,8 @@ struct vxk_frame_counters {
 struct vxk_frame_space {
     struct vxk_frame_counters *c;
     float *depth;                /* [height][width] voxels; LiDAR: ranges of the bins */
-    struct vxk_bounds *strip;    /* [height][n_tx] */
-    struct vxk_bounds *tile;     /* [n_ty][n_tx] */
-    struct vxk_bounds *coarse;   /* [n_cy][n_cx] */
+    struct vxk_bounds *strip;    /* [height][n_tx[0]] rows of tiles of level 0 */
+    struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */
     struct vxk_frame_chunk *chunk;
     struct vxk_frame_word *word;
     uint8_t *code;               /* [word][64] VXK_CELL_* */
@@ -120,7 +125,7 @@ struct vxk_frame_space {
     uint32_t *record;            /* [records] frame word << 6 | cell, of every leaf in a changed word */
     /* LiDAR */
     const float *beam;           /* range images: cos, sin of columns, then cos, sin of rows */
-    const float *row_elevation;  /* range images: [height], falling */
+    const uint32_t *row_of;      /* [VXK_ROW_STEPS] row of an elevation, from the zenith down */
     struct vxk_ray *ray;
     uint64_t *bin;               /* point sets: range bits << 32 | ray, smallest wins */
     uint64_t *touch_key;         /* frame table of touched chunks */
@@ -143,6 +148,7 @@ struct vxk_frame_args {
     const void *image;          /* raw payload */
     /* candidate chunks: the box lo .. lo + n (chunks relative to oc); element i is cell (i / ny nz, ...) */
     int32_t lo[3], n[3];
+    int32_t level;              /* frame_level: the level to make */
     /* commit */
     uint64_t *keys;             /* the map's table, written */
     uint32_t *heads;

@@ -47,58 +47,122 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
     return v;
 }
 
-VXK_FN struct vxk_obs vxk_observe(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t n)
+/* What the frame says about a row of eight voxels along z: bit k of each mask is voxel k. */
+struct vxk_row {
+    uint32_t band, near, free;
+    float d[8]; /* depth: reading of the voxel's pixel */
+    float z[8]; /* depth: the voxel's own depth */
+};
+
+/* Sensor coordinates of the row's first voxel. */
+VXK_FN struct vxk_vec3 vxk_row_start(const struct vxk_frame *f, const struct vxk_view *v, uint32_t x, uint32_t y)
+{
+    struct vxk_vec3 p;
+    p.x = v->first.x + ((float)x * f->R[0] + (float)y * f->R[3]);
+    p.y = v->first.y + ((float)x * f->R[1] + (float)y * f->R[4]);
+    p.z = v->first.z + ((float)x * f->R[2] + (float)y * f->R[5]);
+    return p;
+}
+
+/* Written without branches: a CPU runs the eight voxels in one go. */
+VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
-    struct vxk_vec3 p = vxk_voxel_in_sensor(f, &v->first, n);
+    const float *depth = a->s.depth;
+    const float w = (float)f->width, h = (float)f->height, cu = f->cx + 0.5f, cv = f->cy + 0.5f, fx = f->fx, fy = f->fy;
+    const float sx = f->R[6], sy = f->R[7], sz = f->R[8], trunc = f->trunc, noise2 = f->noise2, max_d = f->max_d;
+    const int32_t width = f->width;
+    uint32_t band[8], near[8], freed[8];
+    int32_t at[8];
+    float seen[8];
+    for (int k = 0; k < 8; k++) {
+        float z = p->z + (float)k * sz, inv = 1.0f / vxk_max(z, 0.5f);
+        float u = fx * (p->x + (float)k * sx) * inv + cu, v = fy * (p->y + (float)k * sy) * inv + cv;
+        int ok = (u >= 0.0f) & (v >= 0.0f) & (u < w) & (v < h) & (z > 0.5f);
+        u = vxk_min(vxk_max(u, 0.0f), w - 1.0f);
+        v = vxk_min(vxk_max(v, 0.0f), h - 1.0f);
+        at[k] = (int32_t)v * width + (int32_t)u;
+        seen[k] = ok ? 0.0f : 2.0f * VXK_D_INVALID;
+        o->z[k] = z;
+    }
+    for (int k = 0; k < 8; k++)
+        o->d[k] = depth[at[k]] + seen[k];
+    for (int k = 0; k < 8; k++) {
+        float d = o->d[k], z = o->z[k], sdf = d - z;
+        uint32_t valid = d > 0.0f, open = d >= VXK_D_OPEN, hit = valid & (open ^ 1u), beyond = sdf > trunc;
+        uint32_t through = open ? z <= max_d : z < d - (trunc + noise2 * d * d);
+        band[k] = hit & (sdf >= -trunc) & (beyond ^ 1u);
+        freed[k] = valid & beyond & through;
+        near[k] = hit & beyond & (through ^ 1u);
+    }
+    for (int k = 0; k < 8; k++) {
+        o->band |= band[k] << k;
+        o->near |= near[k] << k;
+        o->free |= freed[k] << k;
+    }
+}
+
+VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y, const struct vxk_vec3 *p, struct vxk_row *o)
+{
+    const struct vxk_frame *f = &a->f;
+    const struct vxk_frame_space *s = &a->s;
+    int32_t bin[8];
+    uint32_t maybe[8];
+    if (v->hit < s->room_touch_leaf)
+        o->band = (uint32_t)(s->hit_mask[(uint64_t)v->hit * 8 + x] >> (8 * y)) & 255;
+    if (!f->carve || o->band == 255)
+        return;
+    for (int k = 0; k < 8; k++)
+        bin[k] = vxk_lidar_bin(f, s, p->x + (float)k * f->R[6], p->y + (float)k * f->R[7], p->z + (float)k * f->R[8]);
+    for (int k = 0; k < 8; k++) {
+        float px = p->x + (float)k * f->R[6], py = p->y + (float)k * f->R[7], pz = p->z + (float)k * f->R[8];
+        float r = s->depth[bin[k] < 0 ? 0 : bin[k]], dist = vxk_sqrt(px * px + py * py + pz * pz);
+        /* the beam's own test follows; within half a voxel of it, `along` is less than a voxel short of the distance */
+        maybe[k] = (bin[k] >= 0) & (r > 0.0f) & (vxk_min(r, f->max_d + f->clear) - dist > f->clear - 1.0f);
+    }
+    for (uint32_t k = 0; k < 8; k++) {
+        float w[3];
+        if (!maybe[k] || o->band >> k & 1)
+            continue;
+        w[0] = v->corner[0] + (float)x;
+        w[1] = v->corner[1] + (float)y;
+        w[2] = v->corner[2] + (float)k;
+        if (vxk_ray_clears(f, &s->ray[f->bins_are_rays ? (uint32_t)bin[k] : (uint32_t)s->bin[bin[k]]], w))
+            o->free |= 1u << k;
+    }
+}
+
+VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y, struct vxk_row *o)
+{
+    struct vxk_vec3 p = vxk_row_start(&a->f, v, x, y);
+    o->band = o->near = o->free = 0;
+    if (a->f.sensor == VXK_SENSOR_DEPTH) {
+        vxk_row_depth(a, &p, o);
+        if (!a->f.carve)
+            o->free = 0;
+    } else {
+        vxk_row_lidar(a, v, x, y, &p, o);
+    }
+}
+
+/* The observation of voxel k of a row (voxel n of the leaf). */
+VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct vxk_view *v, const struct vxk_row *row, uint32_t k, uint32_t n)
+{
+    const struct vxk_frame *f = &a->f;
     struct vxk_obs o;
-    o.what = VXK_OBS_NONE;
+    o.what = row->band >> k & 1 ? VXK_OBS_BAND : row->free >> k & 1 ? VXK_OBS_FREE : row->near >> k & 1 ? VXK_OBS_NEAR : VXK_OBS_NONE;
     o.q = 0;
     o.weight = 1;
     if (f->sensor == VXK_SENSOR_DEPTH) {
-        int32_t px = vxk_project(f, &p);
-        float d, sdf;
-        if (px < 0)
-            return o;
-        d = a->s.depth[px];
-        if (!(d > 0.0f))
-            return o;
-        if (d >= VXK_D_OPEN) {
-            if (f->carve && p.z <= f->max_d)
-                o.what = VXK_OBS_FREE;
-            return o;
-        }
-        sdf = d - p.z;
-        if (sdf < -f->trunc)
-            return o;
-        o.weight = vxk_obs_weight(f, d);
-        o.q = vxk_quantise(f, vxk_min(sdf, f->trunc));
-        if (sdf <= f->trunc)
-            o.what = VXK_OBS_BAND;
-        else if (p.z < vxk_free_limit(f, d))
-            o.what = f->carve ? VXK_OBS_FREE : VXK_OBS_NONE;
-        else
-            o.what = VXK_OBS_NEAR;
-        return o;
-    }
-    if (v->hit != VXK_NONE) {
+        o.q = vxk_quantise(f, vxk_min(row->d[k] - row->z[k], f->trunc));
+        o.weight = vxk_obs_weight(f, row->d[k]);
+    } else if (o.what == VXK_OBS_BAND) {
         uint32_t place = vxk_hit_place(&a->s, v->hit, n);
-        if (place != VXK_NONE) {
-            o.what = VXK_OBS_BAND;
+        if (place != VXK_NONE)
             o.q = vxk_hit_mean(a->s.acc[place], &o.weight);
-            o.weight = vxk_mini(o.weight, 255);
-            return o;
-        }
-    }
-    if (f->carve) {
-        float w[3];
-        w[0] = v->corner[0] + (float)(n >> 6);
-        w[1] = v->corner[1] + (float)(n >> 3 & 7);
-        w[2] = v->corner[2] + (float)(n & 7);
-        if (vxk_lidar_free(f, &a->s, &p, w)) {
-            o.what = VXK_OBS_FREE;
-            o.q = vxk_quantise(f, f->trunc);
-        }
+        o.weight = vxk_mini(o.weight, 255);
+    } else {
+        o.q = vxk_quantise(f, f->trunc);
     }
     return o;
 }
@@ -159,34 +223,27 @@ VXK_FN void vxk_frame_plane(const struct vxk_frame_args *a, uint32_t i)
     int tile, gone;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
     uint64_t was_active = old ? old->active[x] : 0, was_free = old ? old->free[x] : tile ? ~0ull : 0;
-    uint64_t active = was_active, freed = was_free;
-    uint8_t changes = 0;
-    for (uint32_t j = 0; j < 64; j++) {
-        uint64_t bit = 1ull << j;
-        struct vxk_obs o = vxk_observe(a, &view, x << 6 | j);
-        if (o.what == VXK_OBS_NONE)
-            continue;
-        if (was_active & bit) {
-            changes = 1;
-            if (o.what == VXK_OBS_FREE) {
-                vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, x << 6 | j))], &o, &gone);
-                if (gone) {
-                    active &= ~bit;
-                    freed |= bit;
-                }
-            }
-        } else if (o.what == VXK_OBS_BAND) {
-            active |= bit;
-            freed &= ~bit;
-        } else if (o.what == VXK_OBS_FREE) {
-            freed |= bit;
+    uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
+    for (uint32_t y = 0; y < 8; y++) {
+        struct vxk_row row;
+        uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
+        vxk_observe_row(a, &view, x, y, &row);
+        band |= (uint64_t)row.band << (8 * y);
+        freed |= (uint64_t)row.free << (8 * y);
+        moved |= (uint64_t)(row.near | row.free) << (8 * y);
+        for (through = row.free & had; through; through &= through - 1) {
+            uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k;
+            struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
+            vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))], &o, &gone);
+            if (gone)
+                cleared |= 1ull << (8 * y + k);
         }
     }
-    if (active != was_active || freed != was_free)
-        changes = 1;
+    active = (was_active | band) & ~cleared;
+    free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
     a->s.active[i] = active;
-    a->s.free[i] = freed;
-    a->s.seen[i] = changes;
+    a->s.free[i] = free_now;
+    a->s.seen[i] = (uint8_t)(active != was_active || free_now != was_free || ((band | moved) & was_active) ? 1 : 0);
 }
 
 /* Element: a work cell: sums over its planes. */
@@ -225,22 +282,27 @@ VXK_FN void vxk_frame_values(const struct vxk_frame_args *a, uint32_t i)
     if (work != VXK_NONE)
         view = vxk_view_cell(a, fw, cell);
     rank = x ? (uint32_t)(now->prefix >> (9 * (x - 1)) & 511) : 0;
-    while (bits) {
-        uint32_t j = vxk_ctz64(bits), n = x << 6 | j, v = 0;
-        int state = VXK_UNKNOWN;
-        bits &= bits - 1;
-        if (old && old->active[x] >> j & 1) {
-            state = VXK_ACTIVE;
-            v = a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))];
-        } else if (tile || (old && old->free[x] >> j & 1)) {
-            state = VXK_FREE;
-        }
-        if (work != VXK_NONE) {
-            struct vxk_obs o = vxk_observe(a, &view, n);
-            if (o.what == VXK_OBS_BAND || (o.what != VXK_OBS_NONE && state == VXK_ACTIVE))
+    for (uint32_t y = 0; y < 8; y++) {
+        struct vxk_row row;
+        uint32_t on = (uint32_t)(bits >> (8 * y)) & 255;
+        row.band = row.near = row.free = 0;
+        if (on && work != VXK_NONE)
+            vxk_observe_row(a, &view, x, y, &row);
+        for (; on; on &= on - 1) {
+            uint32_t k = vxk_ctz32(on), n = x << 6 | y << 3 | k, v = 0;
+            int state = VXK_UNKNOWN;
+            if (old && old->active[x] >> (n & 63) & 1) {
+                state = VXK_ACTIVE;
+                v = a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))];
+            } else if (tile || (old && old->free[x] >> (n & 63) & 1)) {
+                state = VXK_FREE;
+            }
+            if ((row.band | (state == VXK_ACTIVE ? row.near | row.free : 0)) >> k & 1) {
+                struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
                 v = vxk_merge(&a->f, state, v, &o, &gone);
+            }
+            a->values[vxk_leaf_value_index(now, rank++)] = v;
         }
-        a->values[vxk_leaf_value_index(now, rank++)] = v;
     }
 }
 

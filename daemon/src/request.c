@@ -1,0 +1,199 @@
+#include "request.h"
+#include "log.h"
+#include "map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct vxd_request *vxd_request_find(struct vxd_session *session, uint64_t req_id)
+{
+    struct vxd_request *r = session->requests;
+    while (r && r->req_id != req_id)
+        r = r->next;
+    return r;
+}
+
+static vx_err check_open(const struct vxd_session *session, const struct vxd_in *in, struct vx_detail *detail)
+{
+    const struct vxd_server *server = session->server;
+    uint64_t max = server->config.limits.requests_per_session;
+    if (server->stopping)
+        return vx_fail(detail, VX_E_UNAVAILABLE, "", "the daemon is shutting down");
+    if (!in->header->req_id)
+        return vx_fail(detail, VX_E_INVALID, "req_id", "must not be 0");
+    if (vxd_request_find((struct vxd_session *)session, in->header->req_id))
+        return vx_fail(detail, VX_E_INVALID, "req_id", "a request of this number is open");
+    if (session->n_requests >= max)
+        return vx_fail(detail, VX_E_EXHAUSTED, "limits.requests_per_session", "%llu requests are open",
+                       (unsigned long long)max);
+    return VX_OK;
+}
+
+struct vxd_request *vxd_request_open(struct vxd_session *session, const struct vxd_in *in,
+                                     const struct vxd_request_ops *ops)
+{
+    struct vx_detail detail = {{0}, {0}};
+    vx_err err = check_open(session, in, &detail);
+    struct vxd_request *r = err == VX_OK ? calloc(1, ops->size) : NULL;
+    if (err == VX_OK && !r)
+        err = vx_fail(&detail, VX_E_NOMEM, "", "no memory for a request");
+    if (err != VX_OK) {
+        vxd_send_error(session, in->header->req_id, err, &detail);
+        return NULL;
+    }
+    r->ops = ops;
+    r->server = session->server;
+    r->session = session;
+    r->req_id = in->header->req_id;
+    r->type = in->prelude.type;
+    r->arrived_ns = r->moved_ns = in->arrived_ns;
+    r->deadline_ns = vxd_in_deadline_ns(in);
+    r->state = VXD_UPLOADING;
+    atomic_init(&r->cancelled, VX_OK);
+    r->next = session->requests;
+    session->requests = r;
+    ++session->n_requests;
+    return r;
+}
+
+vx_err vxd_request_use_map(struct vxd_request *request, const ProtobufCBinaryData *name)
+{
+    VX_TRY_RET(vxd_map_find(request->server, name, &request->map, &request->detail));
+    ++request->map->n_requests;
+    return VX_OK;
+}
+
+void vxd_request_leave_map(struct vxd_request *request)
+{
+    struct vxd_map *map = request->map;
+    if (!map)
+        return;
+    request->map = NULL;
+    --map->n_requests;
+    vxd_map_released(map);
+}
+
+vx_err vxd_request_reserve(struct vxd_request *request, uint64_t n_bytes)
+{
+    struct vxd_server *server = request->server;
+    uint64_t max = server->config.limits.transfer_bytes;
+    if (n_bytes > max || server->transfer_bytes > max - n_bytes)
+        return vx_fail(&request->detail, VX_E_EXHAUSTED, "limits.transfer_bytes",
+                       "%llu more bytes of bodies, %llu of %llu are in use", (unsigned long long)n_bytes,
+                       (unsigned long long)server->transfer_bytes, (unsigned long long)max);
+    server->transfer_bytes += n_bytes;
+    request->counted_bytes += n_bytes;
+    return VX_OK;
+}
+
+static void unlink_from_session(struct vxd_request *request)
+{
+    if (!request->session)
+        return;
+    struct vxd_request **at = &request->session->requests;
+    while (*at != request)
+        at = &(*at)->next;
+    *at = request->next;
+    --request->session->n_requests;
+    request->session = NULL;
+}
+
+void vxd_request_free(struct vxd_request *request)
+{
+    unlink_from_session(request);
+    if (request->ops->fini)
+        request->ops->fini(request);
+    vxd_request_leave_map(request);
+    request->server->transfer_bytes -= request->counted_bytes;
+    vxd_buf_release(request->body);
+    vxd_buf_release(request->answer);
+    free(request);
+}
+
+void vxd_request_fail(struct vxd_request *request, vx_err err)
+{
+    if (request->session)
+        vxd_send_error(request->session, request->req_id, err, &request->detail);
+    vxd_request_free(request);
+}
+
+/* ------------------------------------------------------------------ at a worker */
+
+bool vxd_request_is_cancelled(void *context)
+{
+    struct vxd_request *request = context;
+    return atomic_load_explicit(&request->cancelled, memory_order_relaxed) != VX_OK;
+}
+
+static void run(struct vxd_job *job)
+{
+    struct vxd_request *r = (struct vxd_request *)job;
+    uint64_t begin = vxd_now_ns();
+    vx_err why = atomic_load(&r->cancelled);
+    if (why != VX_OK)
+        r->err = why;
+    else if (begin > r->deadline_ns)
+        r->err = vx_fail(&r->detail, VX_E_DEADLINE, "timeout_us", "passed before the request ran");
+    else
+        r->err = r->ops->run(r);
+    r->run_ns = vxd_now_ns() - begin;
+}
+
+static void done(struct vxd_job *job)
+{
+    struct vxd_request *r = (struct vxd_request *)job;
+    vxd_server_job_done(r->server);
+    vx_err why = atomic_load(&r->cancelled);
+    if (r->err == VX_E_CANCELLED && why != VX_OK) {
+        r->err = why;
+        r->detail = (struct vx_detail){{0}, {0}};
+    }
+    if (r->ops->settle)
+        r->ops->settle(r);
+    if (r->err == VX_OK && r->ops->work) {
+        uint64_t us = (vxd_now_ns() - r->arrived_ns) / 1000;
+        vxd_hist_add(&r->server->hist[r->ops->work], us);
+        if (r->map)
+            vxd_hist_add(&r->map->hist[r->ops->work], us);
+    }
+    if (!r->session)
+        vxd_request_free(r);
+    else if (r->err != VX_OK)
+        vxd_request_fail(r, r->err);
+    else
+        r->ops->answer(r);
+}
+
+static struct vxd_worker *worker_of(struct vxd_request *request)
+{
+    return request->ops->lane == VXD_LANE_MISC ? &request->server->misc : &request->map->lane[request->ops->lane];
+}
+
+void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worker)
+{
+    request->state = VXD_QUEUED;
+    request->job.run = run;
+    request->job.done = done;
+    vxd_server_push(request->server, worker, &request->job);
+}
+
+void vxd_request_submit(struct vxd_request *request)
+{
+    vxd_request_submit_on(request, worker_of(request));
+}
+
+bool vxd_request_cancel(struct vxd_request *request, vx_err why, const char *words)
+{
+    if (request->ops->must_run && request->state == VXD_QUEUED)
+        return false;
+    if (request->state == VXD_QUEUED) {
+        int none = VX_OK;
+        atomic_compare_exchange_strong(&request->cancelled, &none, why);
+        if (!vxd_worker_remove(worker_of(request), &request->job))
+            return false;
+        vxd_server_job_done(request->server);
+    }
+    (void)vx_fail(&request->detail, why, "", "%s", words);
+    vxd_request_fail(request, why);
+    return true;
+}

@@ -1,0 +1,183 @@
+/*
+ * Bodies: inline when they fit into one part, else in parts under the receiver's credits (proto/README.md).
+ */
+#include "log.h"
+#include "request.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ from the peer */
+
+static void grant(struct vxd_request *request, uint32_t parts)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__Credit credit = VOXELD__V1__CREDIT__INIT;
+    credit.parts = parts;
+    header.req_id = request->req_id;
+    header.body_case = VOXELD__V1__HEADER__BODY_CREDIT;
+    header.credit = &credit;
+    request->credits += parts;
+    vxd_send(request->session, &header, NULL, 0, 0);
+}
+
+static vx_err take_inline(struct vxd_request *request, struct vxd_in *in, uint64_t n_bytes)
+{
+    size_t n = zmq_msg_size(&in->payload[0]);
+    if (n != n_bytes)
+        return vx_fail(&request->detail, VX_E_INVALID, "payloads[0].n_bytes", "the body must have %llu bytes, has %zu",
+                       (unsigned long long)n_bytes, n);
+    VX_TRY_RET(vxw_payload_check(in->header, 0, zmq_msg_data(&in->payload[0]), n, &request->detail));
+    request->body = vxd_buf_create(n);
+    if (!request->body)
+        return vx_fail(&request->detail, VX_E_NOMEM, "payloads[0]", "no memory for %zu bytes", n);
+    memcpy(request->body->data, zmq_msg_data(&in->payload[0]), n);
+    return VX_OK;
+}
+
+vx_err vxd_request_take_body(struct vxd_request *request, struct vxd_in *in, uint64_t n_bytes)
+{
+    if (in->n_payloads || !n_bytes) {
+        if (!n_bytes && (in->n_payloads || in->header->body_bytes))
+            return vx_fail(&request->detail, VX_E_INVALID, "n", "is 0, but there is a body");
+        if (n_bytes)
+            VX_TRY_RET(take_inline(request, in, n_bytes));
+        vxd_request_submit(request);
+        return VX_OK;
+    }
+    if (in->header->body_bytes != n_bytes)
+        return vx_fail(&request->detail, VX_E_INVALID, "body_bytes", "the body must have %llu bytes, is declared as %llu",
+                       (unsigned long long)n_bytes, (unsigned long long)in->header->body_bytes);
+    request->body = vxd_buf_create(n_bytes);
+    if (!request->body)
+        return vx_fail(&request->detail, VX_E_NOMEM, "body_bytes", "no memory for %llu bytes",
+                       (unsigned long long)n_bytes);
+    request->state = VXD_UPLOADING;
+    grant(request, (uint32_t)request->server->config.limits.upload_parts);
+    return VX_OK;
+}
+
+static vx_err take_part(struct vxd_request *r, struct vxd_in *in)
+{
+    const Voxeld__V1__Part *part = in->header->part;
+    if (!r->credits)
+        return vx_fail(&r->detail, VX_E_EXHAUSTED, "part", "sent without credit");
+    if (part->index != r->part_index)
+        return vx_fail(&r->detail, VX_E_INVALID, "part.index", "must be %u, is %u", r->part_index, part->index);
+    if (in->n_payloads != 1)
+        return vx_fail(&r->detail, VX_E_INVALID, "payloads", "a part has one payload");
+    size_t n = zmq_msg_size(&in->payload[0]), left = r->body->n_bytes - r->body_have;
+    if (!n || n > left || part->last != (n == left))
+        return vx_fail(&r->detail, VX_E_INVALID, "part", "%zu bytes%s, %zu of the body are missing", n,
+                       part->last ? " and the last" : "", left);
+    VX_TRY_RET(vxw_payload_check(in->header, 0, zmq_msg_data(&in->payload[0]), n, &r->detail));
+    memcpy(r->body->data + r->body_have, zmq_msg_data(&in->payload[0]), n);
+    r->body_have += n;
+    ++r->part_index;
+    --r->credits;
+    r->moved_ns = in->arrived_ns;
+    return VX_OK;
+}
+
+void vxd_transfer_on_part(struct vxd_session *session, struct vxd_in *in)
+{
+    struct vxd_request *r = vxd_request_find(session, in->header->req_id);
+    if (!r)
+        return; /* of a transfer that was cancelled or has failed: its parts may still be on the way */
+    if (r->state != VXD_UPLOADING) {
+        struct vx_detail detail;
+        vx_err err = vx_fail(&detail, VX_E_INVALID, "part", "the request has its body already");
+        vxd_send_error(session, in->header->req_id, err, &detail);
+        return;
+    }
+    vx_err err = take_part(r, in);
+    uint32_t window = (uint32_t)session->server->config.limits.upload_parts;
+    if (err != VX_OK)
+        vxd_request_fail(r, err);
+    else if (r->body_have == r->body->n_bytes)
+        vxd_request_submit(r);
+    else if (r->credits <= window / 2)
+        grant(r, window - r->credits);
+}
+
+/* ------------------------------------------------------------------ to the peer */
+
+void vxd_request_send(struct vxd_request *request, vxw_header *header)
+{
+    struct vxd_buf *answer = request->answer;
+    header->req_id = request->req_id;
+    vxd_request_leave_map(request);
+    if (answer && answer->n_bytes > VXW_PART_MAX_BYTES) {
+        header->body_bytes = answer->n_bytes;
+        request->state = VXD_SENDING;
+        request->part_index = 0;
+        request->credits = 0;
+        request->moved_ns = vxd_now_ns();
+        vxd_buf_release(request->body);
+        request->body = NULL;
+        vxd_send(request->session, header, NULL, 0, 0);
+        return;
+    }
+    bool has_body = answer && answer->n_bytes;
+    vxd_send(request->session, header, has_body ? answer : NULL, 0, has_body ? answer->n_bytes : 0);
+    vxd_request_free(request);
+}
+
+void vxd_transfer_on_credit(struct vxd_session *session, const struct vxd_in *in)
+{
+    struct vxd_request *r = vxd_request_find(session, in->header->req_id);
+    if (!r || r->state != VXD_SENDING)
+        return;
+    uint32_t parts = in->header->credit->parts;
+    r->credits = parts > UINT32_MAX - r->credits ? UINT32_MAX : r->credits + parts;
+    r->moved_ns = in->arrived_ns;
+    vxd_transfer_pump(session);
+}
+
+static void send_part(struct vxd_request *request)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__Part part = VOXELD__V1__PART__INIT;
+    size_t left = request->answer->n_bytes - request->answer_sent;
+    size_t n = left < VXW_PART_MAX_BYTES ? left : VXW_PART_MAX_BYTES;
+    part.index = request->part_index++;
+    part.last = n == left;
+    header.req_id = request->req_id;
+    header.body_case = VOXELD__V1__HEADER__BODY_PART;
+    header.part = &part;
+    vxd_send(request->session, &header, request->answer, request->answer_sent, n);
+    request->answer_sent += n;
+    --request->credits;
+    request->moved_ns = vxd_now_ns();
+}
+
+bool vxd_transfer_pump(struct vxd_session *session)
+{
+    enum { PARTS_A_TURN = 4 }; /* so that one download doesn't hold the loop */
+    int n = 0;
+    struct vxd_request *next;
+    for (struct vxd_request *r = session->requests; r && n < PARTS_A_TURN; r = next) {
+        next = r->next;
+        while (r->state == VXD_SENDING && r->credits && n < PARTS_A_TURN && !session->queue_first && !session->doomed) {
+            send_part(r);
+            ++n;
+            if (r->answer_sent == r->answer->n_bytes) {
+                vxd_request_free(r);
+                break;
+            }
+        }
+    }
+    return n > 0;
+}
+
+void vxd_transfer_expire(struct vxd_session *session, uint64_t now_ns)
+{
+    uint64_t idle_ns = session->server->config.limits.transfer_idle_s * 1000000000u;
+    struct vxd_request *next;
+    for (struct vxd_request *r = session->requests; r; r = next) {
+        next = r->next;
+        if (r->state == VXD_QUEUED || now_ns < r->moved_ns || now_ns - r->moved_ns < idle_ns)
+            continue;
+        vx_err err = vx_fail(&r->detail, VX_E_DEADLINE, "limits.transfer_idle_s", "the transfer did not move");
+        vxd_request_fail(r, err);
+    }
+}

@@ -1,0 +1,198 @@
+#include "log.h"
+#include "stream.h"
+#include "verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ from the wire to a plain struct */
+
+static vx_err take_poses(const Voxeld__V1__Frame *wire, struct vx_frame *out, struct vx_detail *detail)
+{
+    if (wire->n_poses < 1 || wire->n_poses > VX_MAX_POSES)
+        return vx_fail(detail, VX_E_INVALID, "poses", "a frame has 1 to %d poses, got %zu", VX_MAX_POSES, wire->n_poses);
+    out->n_poses = (uint32_t)wire->n_poses;
+    for (uint32_t i = 0; i < out->n_poses; ++i) {
+        const Voxeld__V1__Pose *p = wire->poses[i];
+        out->pose[i] = (struct vx_pose){.offset_ns = p->offset_ns,
+                                        .position_m = {p->x_m, p->y_m, p->z_m},
+                                        .rotation_xyzw = {p->qx, p->qy, p->qz, p->qw}};
+    }
+    return VX_OK;
+}
+
+static vx_err take_pinhole(const Voxeld__V1__Pinhole *wire, struct vx_frame *out, struct vx_detail *detail)
+{
+    if (wire->reading != VOXELD__V1__READING__READING_F32 && wire->reading != VOXELD__V1__READING__READING_U16)
+        return vx_fail(detail, VX_E_INVALID, "pinhole.reading", "%d is no kind of reading", (int)wire->reading);
+    out->width = wire->width;
+    out->height = wire->height;
+    out->fx = wire->fx_px;
+    out->fy = wire->fy_px;
+    out->cx = wire->cx_px;
+    out->cy = wire->cy_px;
+    out->encoding = wire->reading == VOXELD__V1__READING__READING_U16 ? VX_U16 : VX_F32;
+    out->units_per_m = wire->units_per_m;
+    return VX_OK;
+}
+
+static vx_err take_range(const Voxeld__V1__RangeImage *wire, struct vx_frame *out, struct vx_detail *detail)
+{
+    if (wire->n_elevation_rad != wire->rows)
+        return vx_fail(detail, VX_E_INVALID, "range.elevation_rad", "%zu elevations for %u rows", wire->n_elevation_rad,
+                       wire->rows);
+    out->width = wire->columns;
+    out->height = wire->rows;
+    out->first_azimuth_rad = wire->first_azimuth_rad;
+    out->azimuth_step_rad = wire->azimuth_step_rad;
+    out->elevation_rad = wire->elevation_rad; /* copied when the frame is accepted */
+    return VX_OK;
+}
+
+static vx_err take_model(const struct vxd_stream *stream, const Voxeld__V1__Frame *wire, struct vx_frame *out,
+                         struct vx_detail *detail)
+{
+    static const int wanted[] = {[VX_DEPTH] = VOXELD__V1__FRAME__MODEL_PINHOLE,
+                                 [VX_POINTS] = VOXELD__V1__FRAME__MODEL_POINTS,
+                                 [VX_RANGE] = VOXELD__V1__FRAME__MODEL_RANGE};
+    if ((int)wire->model_case != wanted[stream->sensor])
+        return vx_fail(detail, VX_E_INVALID, "model", "is not that of the stream's sensor");
+    out->sensor = stream->sensor;
+    if (stream->sensor == VX_DEPTH)
+        return take_pinhole(wire->pinhole, out, detail);
+    if (stream->sensor == VX_RANGE)
+        return take_range(wire->range, out, detail);
+    out->width = wire->points->n;
+    out->height = 1;
+    return VX_OK;
+}
+
+static vx_err take_frame(const struct vxd_stream *stream, const struct vxd_in *in, struct vx_frame *out,
+                         struct vx_detail *detail)
+{
+    const Voxeld__V1__Frame *wire = in->header->frame;
+    VX_TRY_RET(take_poses(wire, out, detail));
+    VX_TRY_RET(take_model(stream, wire, out, detail));
+    out->stamp_ns = wire->stamp_ns;
+    out->data = zmq_msg_data((zmq_msg_t *)&in->payload[0]);
+    out->data_bytes = zmq_msg_size(&in->payload[0]);
+    out->min_range_m = stream->min_range_m;
+    out->max_range_m = stream->max_range_m;
+    out->no_return_value = stream->no_return_value;
+    out->invalid_zero = stream->invalid_zero;
+    out->no_carving = stream->no_carving;
+    return vx_frame_check(out, detail);
+}
+
+/* ------------------------------------------------------------------ acceptance */
+
+static vx_err check_order(const struct vxd_stream *stream, const Voxeld__V1__Frame *wire, struct vx_detail *detail)
+{
+    if (wire->seq <= stream->last_seq)
+        return vx_fail(detail, VX_E_ORDER, "seq", "%llu was accepted already, got %llu",
+                       (unsigned long long)stream->last_seq, (unsigned long long)wire->seq);
+    if (stream->last_seq && wire->stamp_ns < stream->last_stamp_ns && !wire->reset)
+        return vx_fail(detail, VX_E_ORDER, "stamp_ns", "runs backwards by %lld ns; set reset if that is meant",
+                       (long long)(stream->last_stamp_ns - wire->stamp_ns));
+    return VX_OK;
+}
+
+static vx_err check(const struct vxd_stream *stream, struct vxd_in *in, struct vx_frame *frame,
+                    struct vx_detail *detail)
+{
+    const struct vxd_server *server = stream->map->server;
+    if (server->stopping)
+        return vx_fail(detail, VX_E_UNAVAILABLE, "", "the daemon is shutting down");
+    if (stream->map->state != VXD_MAP_LIVE)
+        return vx_fail(detail, VX_E_NOT_FOUND, "stream", "its map is being deleted");
+    if (in->n_payloads != 1)
+        return vx_fail(detail, VX_E_INVALID, "payloads", "a frame has one payload");
+    size_t n = zmq_msg_size(&in->payload[0]);
+    VX_TRY_RET(check_order(stream, in->header->frame, detail));
+    VX_TRY_RET(vxw_payload_check(in->header, 0, zmq_msg_data(&in->payload[0]), n, detail));
+    VX_TRY_RET(take_frame(stream, in, frame, detail));
+    if (server->staging_bytes + n > server->config.limits.staging_bytes)
+        return vx_fail(detail, VX_E_EXHAUSTED, "limits.staging_bytes", "%llu bytes of frames wait already",
+                       (unsigned long long)server->staging_bytes);
+    return VX_OK;
+}
+
+/* Copies what the frame points at: payload and elevations. */
+static vx_err own_data(struct vxd_frame *f, struct vx_detail *detail)
+{
+    struct vx_frame *frame = &f->frame;
+    f->data = vxd_buf_create(frame->data_bytes);
+    if (!f->data)
+        return vx_fail(detail, VX_E_NOMEM, "payloads[0]", "no memory for the frame");
+    memcpy(f->data->data, frame->data, frame->data_bytes);
+    frame->data = f->data->data;
+    if (frame->sensor != VX_RANGE)
+        return VX_OK;
+    f->elevation_rad = malloc(frame->height * sizeof *f->elevation_rad);
+    if (!f->elevation_rad)
+        return vx_fail(detail, VX_E_NOMEM, "range.elevation_rad", "no memory for the frame");
+    memcpy(f->elevation_rad, frame->elevation_rad, frame->height * sizeof *f->elevation_rad);
+    frame->elevation_rad = f->elevation_rad;
+    return VX_OK;
+}
+
+static vx_err accept_frame(struct vxd_session *session, struct vxd_stream *stream, struct vxd_in *in, struct vx_detail *detail)
+{
+    struct vxd_frame *f = calloc(1, sizeof *f);
+    if (!f)
+        return vx_fail(detail, VX_E_NOMEM, "", "no memory for the frame");
+    vx_err err = check(stream, in, &f->frame, detail);
+    if (err == VX_OK)
+        err = own_data(f, detail);
+    if (err != VX_OK) {
+        vxd_frame_free(f);
+        return err;
+    }
+    f->stream = stream;
+    f->serial = session->serial;
+    f->req_id = in->header->req_id;
+    f->seq = in->header->frame->seq;
+    f->arrived_ns = in->arrived_ns;
+    f->deadline_ns = vxd_in_deadline_ns(in);
+    vxd_frame_submit(f);
+    return VX_OK;
+}
+
+/* A frame without credit is not looked at; the second one ends the session. */
+static void overrun(struct vxd_session *session, struct vxd_stream *stream, const struct vxd_in *in)
+{
+    struct vx_detail detail;
+    vx_err err = vx_fail(&detail, VX_E_EXHAUSTED, "stream", "no credit: %u frames and %llu bytes are left",
+                         stream->credit_frames, (unsigned long long)stream->credit_bytes);
+    vxd_stream_nack(session, stream, in->header->req_id, stream->id, in->header->frame->seq, err, &detail);
+    if (++session->n_overruns > 1)
+        vxd_session_doom(session, VX_E_EXHAUSTED, "sends frames without credit");
+}
+
+void vxd_verb_frame(struct vxd_server *server, struct vxd_session *session, struct vxd_in *in)
+{
+    const Voxeld__V1__Frame *wire = in->header->frame;
+    struct vxd_stream *stream = vxd_stream_find(session, wire->stream);
+    struct vx_detail detail = {{0}, {0}};
+    (void)server;
+    if (!stream) {
+        vx_err err = vx_fail(&detail, VX_E_NOT_FOUND, "stream", "this session has no stream %llu",
+                             (unsigned long long)wire->stream);
+        vxd_stream_nack(session, NULL, in->header->req_id, wire->stream, wire->seq, err, &detail);
+        return;
+    }
+    uint64_t n = in->n_payloads ? zmq_msg_size(&in->payload[0]) : 0;
+    ++stream->n_received;
+    if (!stream->credit_frames || stream->credit_bytes < n) {
+        overrun(session, stream, in);
+        return;
+    }
+    --stream->credit_frames;
+    stream->credit_bytes -= n;
+    vx_err err = accept_frame(session, stream, in, &detail);
+    if (err != VX_OK) {
+        ++stream->map->n_refused;
+        vxd_stream_nack(session, stream, in->header->req_id, stream->id, wire->seq, err, &detail);
+        vxd_stream_credit(stream, n);
+    }
+}

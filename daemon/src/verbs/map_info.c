@@ -1,0 +1,110 @@
+#include "map_info.h"
+#include "verbs.h"
+
+#include <string.h>
+
+struct info_request {
+    struct vxd_request base;
+    struct vx_map_info info;
+};
+
+void vxd_map_reply_from_info(const struct vx_map_info *info, struct vx_reply *out)
+{
+    *out = (struct vx_reply){.epoch = info->epoch,
+                             .newest_stamp_ns = info->newest_stamp_ns,
+                             .max_distance_m = info->params.esdf_max_distance_m};
+    memcpy(out->uuid, info->uuid, sizeof out->uuid);
+}
+
+static void vec3_fill(const double v[3], Voxeld__V1__Vec3 *out)
+{
+    voxeld__v1__vec3__init(out);
+    out->x = v[0];
+    out->y = v[1];
+    out->z = v[2];
+}
+
+struct box {
+    Voxeld__V1__Box box;
+    Voxeld__V1__Vec3 min, max;
+};
+
+static Voxeld__V1__Box *box_fill(const double min_m[3], const double max_m[3], struct box *out)
+{
+    voxeld__v1__box__init(&out->box);
+    vec3_fill(min_m, &out->min);
+    vec3_fill(max_m, &out->max);
+    out->box.min_m = &out->min;
+    out->box.max_m = &out->max;
+    return &out->box;
+}
+
+static void params_fill(const struct vx_map_params *params, Voxeld__V1__Vec3 *origin, Voxeld__V1__MapParams *out)
+{
+    voxeld__v1__map_params__init(out);
+    vec3_fill(params->origin_m, origin);
+    out->voxel_size_m = params->voxel_size_m;
+    out->origin_m = origin;
+    out->mode = params->mode == VX_TSDF ? VOXELD__V1__MAP_MODE__MAP_TSDF : VOXELD__V1__MAP_MODE__MAP_OCCUPANCY;
+    out->truncation_voxels = params->truncation_voxels;
+    out->esdf_max_distance_m = params->esdf_max_distance_m;
+    out->frame_budget_bytes = params->frame_budget_bytes;
+    out->limit_bytes = params->limit_bytes;
+}
+
+void vxd_map_info_send(struct vxd_request *request, const struct vxd_map *map, const struct vx_map_info *info)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__MapInfoReply reply = VOXELD__V1__MAP_INFO_REPLY__INIT;
+    Voxeld__V1__MapState state;
+    Voxeld__V1__MapParams params;
+    Voxeld__V1__Vec3 origin;
+    struct box bounds, active;
+    vxd_map_reply_from_info(info, &request->reply);
+    vxd_map_state_fill(map, &request->reply, &state);
+    params_fill(&info->params, &origin, &params);
+    reply.map = &state;
+    reply.params = &params;
+    reply.n_frames = info->n_frames;
+    reply.n_refused = info->n_refused + map->n_refused;
+    reply.n_voxels = info->n_voxels;
+    reply.n_leaves = info->n_leaves;
+    reply.n_tiles = info->n_tiles;
+    reply.n_chunks = info->n_chunks;
+    reply.used_bytes = info->used_bytes;
+    reply.bytes_per_voxel = info->bytes_per_voxel;
+    if (info->has_bounds) {
+        reply.bounds = box_fill(info->bounds_min_m, info->bounds_max_m, &bounds);
+        reply.active = box_fill(info->active_min_m, info->active_max_m, &active);
+    }
+    reply.esdf_radius_voxels = info->esdf_radius_voxels;
+    header.body_case = VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY;
+    header.map_info_reply = &reply;
+    vxd_request_send(request, &header);
+}
+
+static vx_err run(struct vxd_request *request)
+{
+    return vx_map_get_info(request->map->core, &((struct info_request *)request)->info);
+}
+
+static void answer(struct vxd_request *request)
+{
+    vxd_map_info_send(request, request->map, &((struct info_request *)request)->info);
+}
+
+static const struct vxd_request_ops ops = {
+    .size = sizeof(struct info_request), .lane = VXD_LANE_QUERY, .run = run, .answer = answer};
+
+void vxd_verb_map_info(struct vxd_server *server, struct vxd_session *session, struct vxd_in *in)
+{
+    (void)server;
+    struct vxd_request *r = vxd_request_open(session, in, &ops);
+    if (!r)
+        return;
+    vx_err err = vxd_request_use_map(r, &in->header->map_info->map);
+    if (err == VX_OK)
+        vxd_request_submit(r);
+    else
+        vxd_request_fail(r, err);
+}

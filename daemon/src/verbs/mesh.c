@@ -1,0 +1,116 @@
+#include "map.h"
+#include "verbs.h"
+#include "vx/mesh.h"
+
+#include <string.h>
+
+struct mesh_request {
+    struct vxd_request base;
+    struct vx_query_options options;
+    uint32_t min_weight;
+    uint32_t n_vertices, n_triangles;
+    double origin_m[3];
+};
+
+/* vertices, normals, triangles, one after the other. */
+static vx_err pack(struct mesh_request *m, const struct vx_mesh *mesh)
+{
+    size_t vertex_bytes = (size_t)mesh->n_vertices * 3 * sizeof(float);
+    size_t triangle_bytes = (size_t)mesh->n_triangles * 3 * sizeof(uint32_t);
+    struct vxd_buf *buf = vxd_buf_create(2 * vertex_bytes + triangle_bytes);
+    if (!buf)
+        return vx_fail(&m->base.detail, VX_E_NOMEM, "", "no memory for a mesh of %zu bytes",
+                       2 * vertex_bytes + triangle_bytes);
+    if (vertex_bytes) {
+        memcpy(buf->data, mesh->vertices, vertex_bytes);
+        memcpy(buf->data + vertex_bytes, mesh->normals, vertex_bytes);
+    }
+    if (triangle_bytes)
+        memcpy(buf->data + 2 * vertex_bytes, mesh->triangles, triangle_bytes);
+    m->n_vertices = mesh->n_vertices;
+    m->n_triangles = mesh->n_triangles;
+    memcpy(m->origin_m, mesh->origin_m, sizeof m->origin_m);
+    m->base.answer = buf;
+    return VX_OK;
+}
+
+static vx_err run(struct vxd_request *request)
+{
+    struct mesh_request *m = (struct mesh_request *)request;
+    struct vx_mesh mesh;
+    VX_TRY_RET(vx_mesh_extract(request->map->core, &m->options, m->min_weight, &mesh, &request->reply,
+                               &request->detail));
+    vx_err err = pack(m, &mesh);
+    vx_mesh_fini(&mesh);
+    return err;
+}
+
+/* How large a mesh is, is known only now. */
+static void settle(struct vxd_request *request)
+{
+    if (request->err == VX_OK)
+        request->err = vxd_request_reserve(request, request->answer->n_bytes);
+}
+
+static void progress(struct vxd_request *request, Voxeld__V1__Phase phase, uint64_t total)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__Progress body = VOXELD__V1__PROGRESS__INIT;
+    body.phase = phase;
+    body.total = total;
+    header.req_id = request->req_id;
+    header.body_case = VOXELD__V1__HEADER__BODY_PROGRESS;
+    header.progress = &body;
+    vxd_send(request->session, &header, NULL, 0, 0);
+}
+
+static void answer(struct vxd_request *request)
+{
+    struct mesh_request *m = (struct mesh_request *)request;
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__Result result = VOXELD__V1__RESULT__INIT;
+    Voxeld__V1__MapState map;
+    Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
+    vxd_map_state_fill(request->map, &request->reply, &map);
+    origin.x = m->origin_m[0];
+    origin.y = m->origin_m[1];
+    origin.z = m->origin_m[2];
+    result.map = &map;
+    result.mesh_origin_m = &origin;
+    result.n_vertices = m->n_vertices;
+    result.n_triangles = m->n_triangles;
+    result.run_us = request->run_ns / 1000;
+    header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
+    header.result = &result;
+    vxd_request_send(request, &header);
+}
+
+static const struct vxd_request_ops ops = {
+    .size = sizeof(struct mesh_request),
+    .lane = VXD_LANE_BULK,
+    .work = VOXELD__V1__WORK__WORK_MESH,
+    .run = run,
+    .settle = settle,
+    .answer = answer,
+};
+
+void vxd_verb_mesh(struct vxd_server *server, struct vxd_session *session, struct vxd_in *in)
+{
+    const Voxeld__V1__Mesh *wire = in->header->mesh;
+    struct vxd_request *r = vxd_request_open(session, in, &ops);
+    (void)server;
+    if (!r)
+        return;
+    struct mesh_request *m = (struct mesh_request *)r;
+    m->min_weight = wire->min_weight;
+    m->options =
+        (struct vx_query_options){.min_epoch = wire->min_epoch, .cancelled = vxd_request_is_cancelled, .context = r};
+    vx_err err = vxd_request_use_map(r, &wire->map);
+    if (err != VX_OK) {
+        vxd_request_fail(r, err);
+        return;
+    }
+    if (wire->progress)
+        progress(r, VOXELD__V1__PHASE__PHASE_QUEUED, 0);
+    vxd_request_submit(r);
+}

@@ -1,0 +1,65 @@
+#include "query.h"
+
+#include <math.h>
+
+enum { ANSWER_BYTES = 24 };
+_Static_assert(sizeof(struct vx_point_answer) == ANSWER_BYTES, "the wire carries PointAnswer as it is");
+_Static_assert(sizeof(struct vx_ray_answer) == ANSWER_BYTES, "the wire carries RayAnswer as it is");
+
+static vx_err prepare(struct vxd_query *q, uint32_t item_bytes)
+{
+    struct vxd_request *r = &q->base;
+    uint64_t max = r->server->config.limits.query_items;
+    if (q->n > max)
+        return vx_fail(&r->detail, VX_E_EXHAUSTED, "n", "at most %llu items in one request, got %u",
+                       (unsigned long long)max, q->n);
+    for (int i = 0; i < 3; ++i)
+        if (!isfinite(q->origin_m[i]))
+            return vx_fail(&r->detail, VX_E_INVALID, "origin_m", "must be finite");
+    VX_TRY_RET(vxd_request_reserve(r, (uint64_t)q->n * (item_bytes + ANSWER_BYTES)));
+    r->answer = vxd_buf_create((size_t)q->n * ANSWER_BYTES);
+    if (!r->answer)
+        return vx_fail(&r->detail, VX_E_NOMEM, "n", "no memory for the answers");
+    return VX_OK;
+}
+
+void vxd_query_begin(struct vxd_session *session, struct vxd_in *in, const struct vxd_request_ops *ops,
+                     const ProtobufCBinaryData *map, uint64_t min_epoch, const Voxeld__V1__Vec3 *origin_m, uint32_t n,
+                     uint32_t item_bytes, double max_range_m)
+{
+    struct vxd_request *r = vxd_request_open(session, in, ops);
+    if (!r)
+        return;
+    struct vxd_query *q = (struct vxd_query *)r;
+    q->n = n;
+    q->max_range_m = max_range_m;
+    if (origin_m) {
+        q->origin_m[0] = origin_m->x;
+        q->origin_m[1] = origin_m->y;
+        q->origin_m[2] = origin_m->z;
+    }
+    q->options =
+        (struct vx_query_options){.min_epoch = min_epoch, .cancelled = vxd_request_is_cancelled, .context = r};
+    vx_err err = vxd_request_use_map(r, map);
+    if (err == VX_OK)
+        err = prepare(q, item_bytes);
+    if (err == VX_OK)
+        err = vxd_request_take_body(r, in, (uint64_t)n * item_bytes);
+    if (err != VX_OK)
+        vxd_request_fail(r, err);
+}
+
+void vxd_query_answer(struct vxd_request *request)
+{
+    struct vxd_query *q = (struct vxd_query *)request;
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__Result result = VOXELD__V1__RESULT__INIT;
+    Voxeld__V1__MapState map;
+    vxd_map_state_fill(request->map, &request->reply, &map);
+    result.map = &map;
+    result.n = q->n;
+    result.run_us = request->run_ns / 1000;
+    header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
+    header.result = &result;
+    vxd_request_send(request, &header);
+}

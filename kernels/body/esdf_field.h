@@ -1,0 +1,91 @@
+/*
+ * esdf_field.h - the stored distance field and how to read it.
+ *
+ * A leaf covers 8^3 voxels (the map's cells) and exists when some voxel of it is within R of a surface.  A voxel takes
+ * 16 bits: its state in the upper 2, its distance in the lower 14 in units of 1 / (256 K) voxel, VXK_ESDF_FAR =
+ * nothing within R.  Leaves are found through a table of 4096 numbers a chunk, so that one that comes or goes later
+ * moves no other.
+ */
+#ifndef VXK_BODY_ESDF_FIELD_H
+#define VXK_BODY_ESDF_FIELD_H
+
+#include "grid.h"
+
+enum {
+    VXK_ESDF_FAR = 0x3fff,
+    VXK_ESDF_PAGE = 1024,  /* leaves a page */
+    VXK_ESDF_MAX_R = 63,
+    VXK_CELLS_A_CHUNK = 4096
+};
+
+/* State of a voxel: what was seen there, never derived from its neighbours.  The values of vx_state (vx/query.h). */
+enum { VXK_STATE_UNKNOWN = 0, VXK_STATE_FREE = 1, VXK_STATE_OCCUPIED = 2 };
+
+struct vxk_esdf {
+    const uint64_t *keys;   /* [slot_mask + 1] chunk keys, open addressing, VXK_NO_KEY = empty */
+    const uint32_t *index;  /* [slot_mask + 1] number of the slot's chunk */
+    const uint32_t *table;  /* [chunks][4096] leaf number by place in the chunk, or VXK_NONE */
+    uint16_t *const *pages; /* leaf n is at pages[n >> 10] + (n & 1023) * 512 */
+    uint32_t slot_mask;
+    uint32_t radius; /* R, voxels */
+    uint32_t scale;  /* K: 4, 2 or 1 */
+    uint32_t reserved;
+};
+
+/* Place of a cell in its chunk: word << 6 | cell, from cell coordinates (voxel >> 3; only the low 4 bits count). */
+VXK_FN uint32_t vxk_place(int32_t x, int32_t y, int32_t z)
+{
+    uint32_t X = (uint32_t)x & 15, Y = (uint32_t)y & 15, Z = (uint32_t)z & 15;
+    return (X >> 2 << 4 | Y >> 2 << 2 | Z >> 2) << 6 | (X & 3) << 4 | (Y & 3) << 2 | (Z & 3);
+}
+VXK_FN void vxk_place_xyz(uint32_t place, int32_t *x, int32_t *y, int32_t *z)
+{
+    uint32_t w = place >> 6, c = place & 63;
+    *x = (int32_t)((w >> 4) << 2 | c >> 4);
+    *y = (int32_t)((w >> 2 & 3) << 2 | (c >> 2 & 3));
+    *z = (int32_t)((w & 3) << 2 | (c & 3));
+}
+/* Key of the chunk that holds a cell.  False when the cell is outside the voxel range. */
+VXK_FN int vxk_cell_key(int32_t x, int32_t y, int32_t z, uint64_t *key)
+{
+    x >>= 4;
+    y >>= 4;
+    z >>= 4;
+    if (x < -VXK_KEY_BIAS || x >= VXK_KEY_BIAS || y < -VXK_KEY_BIAS || y >= VXK_KEY_BIAS || z < -VXK_KEY_BIAS || z >= VXK_KEY_BIAS)
+        return 0;
+    *key = vxk_key(x, y, z);
+    return 1;
+}
+
+/* K of a radius: the finest unit whose 14 bits hold 256 R K. */
+VXK_FN uint32_t vxk_esdf_scale(uint32_t radius) { return radius <= 15 ? 4 : radius <= 31 ? 2 : 1; }
+
+/* The 512 voxels of a cell, or NULL when none of them is within R. */
+VXK_FN const uint16_t *vxk_esdf_leaf(const struct vxk_esdf *e, int32_t x, int32_t y, int32_t z)
+{
+    uint64_t key;
+    uint32_t slot, n;
+    if (!vxk_cell_key(x, y, z, &key))
+        return (const uint16_t *)0;
+    slot = vxk_hash_find(e->keys, e->slot_mask, key);
+    if (slot == VXK_NONE)
+        return (const uint16_t *)0;
+    n = e->table[(uint64_t)e->index[slot] * VXK_CELLS_A_CHUNK + vxk_place(x, y, z)];
+    if (n == VXK_NONE)
+        return (const uint16_t *)0;
+    return e->pages[n / VXK_ESDF_PAGE] + (uint64_t)(n % VXK_ESDF_PAGE) * 512;
+}
+
+/* What the evidence of a voxel says: the sign of its distance (0 counts as outside) or of its log-odds (0 says nothing),
+ * else whether it was seen empty.  `voxel` and `value` are those of vxk_voxel. */
+VXK_FN uint32_t vxk_evidence(int voxel, uint32_t value, uint32_t occupancy)
+{
+    int32_t t = vxk_tsdf_distance(value);
+    if (voxel != VXK_ACTIVE)
+        return voxel == VXK_FREE ? VXK_STATE_FREE : VXK_STATE_UNKNOWN;
+    if (occupancy)
+        return t > 0 ? VXK_STATE_OCCUPIED : t < 0 ? VXK_STATE_FREE : VXK_STATE_UNKNOWN;
+    return t < 0 ? VXK_STATE_OCCUPIED : VXK_STATE_FREE;
+}
+
+#endif

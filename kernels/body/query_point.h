@@ -1,0 +1,208 @@
+/*
+ * query_point.h - distance, gradient and state of points and spheres.
+ *
+ * Distances are interpolated between the eight voxel centres around a point when all eight have a state and a surface
+ * within R; else they are those of the centre of the voxel that holds the point.  (A centre without a state carries the
+ * distance to known surfaces unsigned: mixing it with signed ones would make zero crossings where no surface is.)
+ */
+#ifndef VXK_BODY_QUERY_POINT_H
+#define VXK_BODY_QUERY_POINT_H
+
+#include "esdf_field.h"
+
+/* Status bits, those of vx/query.h. */
+enum { VXK_Q_DISTANCE = 1, VXK_Q_GRADIENT = 2, VXK_Q_OUTSIDE = 4, VXK_Q_TOUCHES_UNKNOWN = 8, VXK_Q_COLLIDES = 16 };
+
+struct vxk_point_answer { /* vx_point_answer */
+    float distance_m;
+    float gradient[3];
+    uint32_t state;
+    uint32_t status;
+};
+
+/* What every query reads. */
+struct vxk_query {
+    struct vxk_grid grid;
+    struct vxk_esdf esdf;
+    double offset_m[3]; /* origin of the batch minus origin of the map */
+    double voxel_m;
+    float undefined; /* NaN */
+    uint32_t occupancy;
+};
+
+/* A place in the map: a voxel and the part of a voxel from its lower corner, 0 .. 1. */
+struct vxk_spot {
+    int32_t v[3];
+    float f[3];
+};
+
+/* Coordinate in voxels to voxel and part; false when it is NaN or outside the voxel range. */
+VXK_FN int vxk_split(double x, int32_t *v, float *f)
+{
+    int32_t i;
+    *v = 0;
+    *f = 0.0f;
+    if (!(x >= -134217728.0 && x < 134217728.0))
+        return 0;
+    i = (int32_t)x;
+    if ((double)i > x)
+        i--;
+    *v = i;
+    *f = (float)(x - (double)i);
+    return 1;
+}
+/* A position of the batch, in doubles so that a map far from the origin is as fine as one at it. */
+VXK_FN int vxk_locate(const struct vxk_query *q, const float p[3], struct vxk_spot *out)
+{
+    int ok = 1;
+    for (int a = 0; a < 3; a++)
+        ok &= vxk_split(((double)p[a] + q->offset_m[a]) / q->voxel_m, &out->v[a], &out->f[a]);
+    return ok;
+}
+
+/* Looks voxels of the field up; neighbours are mostly of one leaf. */
+struct vxk_esdf_cursor {
+    int32_t x, y, z; /* cell */
+    int known;
+    const uint16_t *leaf;
+};
+/* Stored value of a voxel; VXK_ESDF_FAR with an unknown state where no leaf is. */
+VXK_FN uint32_t vxk_esdf_at(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, int32_t x, int32_t y, int32_t z)
+{
+    if (!c->known || c->x != x >> 3 || c->y != y >> 3 || c->z != z >> 3) {
+        c->known = 1;
+        c->x = x >> 3;
+        c->y = y >> 3;
+        c->z = z >> 3;
+        c->leaf = vxk_esdf_leaf(e, c->x, c->y, c->z);
+    }
+    return c->leaf ? c->leaf[vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z)] : (uint32_t)VXK_ESDF_FAR;
+}
+VXK_FN int vxk_esdf_has_distance(uint32_t stored) { return (stored & VXK_ESDF_FAR) != VXK_ESDF_FAR; }
+VXK_FN int vxk_esdf_has_state(uint32_t stored) { return stored >> 14 != VXK_STATE_UNKNOWN; }
+/* In units of 1 / (256 K) voxel, negative where occupied. */
+VXK_FN float vxk_esdf_signed(uint32_t stored)
+{
+    float d = (float)(stored & VXK_ESDF_FAR);
+    return stored >> 14 == VXK_STATE_OCCUPIED ? -d : d;
+}
+
+/* Makes g unit length; false when it has no direction. */
+VXK_FN int vxk_unit(float g[3])
+{
+    float n = vxk_sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]);
+    if (!(n > 0.0f))
+        return 0;
+    for (int a = 0; a < 3; a++)
+        g[a] = g[a] / n;
+    return 1;
+}
+
+/* Trilinear value and gradient (per voxel) from d[x << 2 | y << 1 | z] at f. */
+VXK_FN float vxk_trilinear(const float d[8], const float f[3], float g[3])
+{
+    float z0 = d[0] + f[2] * (d[1] - d[0]), z1 = d[2] + f[2] * (d[3] - d[2]);
+    float z2 = d[4] + f[2] * (d[5] - d[4]), z3 = d[6] + f[2] * (d[7] - d[6]);
+    float y0 = z0 + f[1] * (z1 - z0), y1 = z2 + f[1] * (z3 - z2);
+    float s0 = (d[1] - d[0]) + f[1] * ((d[3] - d[2]) - (d[1] - d[0]));
+    float s1 = (d[5] - d[4]) + f[1] * ((d[7] - d[6]) - (d[5] - d[4]));
+    g[0] = y1 - y0;
+    g[1] = (z1 - z0) + f[0] * ((z3 - z2) - (z1 - z0));
+    g[2] = s0 + f[0] * (s1 - s0);
+    return y0 + f[0] * (y1 - y0);
+}
+
+/* Gradient at the centre of voxel v by differences with the face neighbours of the same kind: those that have a distance
+ * and, like v, have a state or have none.  False when an axis has none. */
+VXK_FN int vxk_esdf_differences(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, const int32_t v[3], uint32_t stored, float g[3])
+{
+    float here = vxk_esdf_signed(stored);
+    for (int a = 0; a < 3; a++) {
+        float sum = 0.0f, n = 0.0f;
+        for (int32_t d = -1; d <= 1; d += 2) {
+            uint32_t s = vxk_esdf_at(e, c, v[0] + (a == 0 ? d : 0), v[1] + (a == 1 ? d : 0), v[2] + (a == 2 ? d : 0));
+            if (!vxk_esdf_has_distance(s) || vxk_esdf_has_state(s) != vxk_esdf_has_state(stored))
+                continue;
+            sum = sum + (float)d * (vxk_esdf_signed(s) - here);
+            n = n + 1.0f;
+        }
+        if (n == 0.0f)
+            return 0;
+        g[a] = sum / n;
+    }
+    return vxk_unit(g);
+}
+
+/* Distance in voxels (valid with VXK_Q_DISTANCE), gradient and state of a spot: the status bits. */
+VXK_FN uint32_t vxk_probe(const struct vxk_query *q, const struct vxk_spot *s, float *distance, float g[3], uint32_t *state)
+{
+    const struct vxk_esdf *e = &q->esdf;
+    struct vxk_esdf_cursor cursor;
+    int32_t b[3];
+    float f[3], d[8], unit = 1.0f / (256.0f * (float)e->scale);
+    uint32_t stored, status = 0, value = 0, all = 1;
+    cursor.known = 0;
+    stored = vxk_esdf_at(e, &cursor, s->v[0], s->v[1], s->v[2]);
+    g[0] = g[1] = g[2] = 0.0f;
+    *distance = 0.0f;
+    if (cursor.leaf) {
+        *state = stored >> 14;
+    } else {
+        int evidence = vxk_voxel(&q->grid, s->v[0], s->v[1], s->v[2], &value);
+        *state = vxk_evidence(evidence, value, q->occupancy);
+    }
+    if (!vxk_esdf_has_distance(stored))
+        return 0;
+    status = VXK_Q_DISTANCE;
+    for (int a = 0; a < 3; a++) {
+        b[a] = s->f[a] < 0.5f ? s->v[a] - 1 : s->v[a];
+        f[a] = s->f[a] < 0.5f ? s->f[a] + 0.5f : s->f[a] - 0.5f;
+    }
+    for (int32_t k = 0; k < 8 && all; k++) {
+        uint32_t corner = vxk_esdf_at(e, &cursor, b[0] + (k >> 2), b[1] + (k >> 1 & 1), b[2] + (k & 1));
+        all = (uint32_t)(vxk_esdf_has_distance(corner) && vxk_esdf_has_state(corner));
+        d[k] = vxk_esdf_signed(corner);
+    }
+    if (all) {
+        *distance = vxk_trilinear(d, f, g) * unit;
+        if (vxk_unit(g))
+            return status | VXK_Q_GRADIENT;
+    } else {
+        *distance = vxk_esdf_signed(stored) * unit;
+        if (vxk_esdf_differences(e, &cursor, s->v, stored, g))
+            return status | VXK_Q_GRADIENT;
+    }
+    g[0] = g[1] = g[2] = 0.0f;
+    return status;
+}
+
+VXK_FN void vxk_answer_nothing(const struct vxk_query *q, uint32_t status, struct vxk_point_answer *out)
+{
+    out->distance_m = q->undefined;
+    out->gradient[0] = out->gradient[1] = out->gradient[2] = 0.0f;
+    out->state = VXK_STATE_UNKNOWN;
+    out->status = status;
+}
+
+/* Element: a point. */
+struct vxk_query_points_args {
+    struct vxk_query q;
+    const float *points; /* [n][3] */
+    struct vxk_point_answer *out;
+};
+VXK_FN void vxk_query_points(const struct vxk_query_points_args *a, uint32_t i)
+{
+    struct vxk_point_answer *out = &a->out[i];
+    struct vxk_spot spot;
+    float d, g[3];
+    if (!vxk_locate(&a->q, a->points + 3 * (uint64_t)i, &spot)) {
+        vxk_answer_nothing(&a->q, VXK_Q_OUTSIDE, out);
+        return;
+    }
+    out->status = vxk_probe(&a->q, &spot, &d, g, &out->state);
+    out->distance_m = out->status & VXK_Q_DISTANCE ? d * (float)a->q.voxel_m : a->q.undefined;
+    for (int k = 0; k < 3; k++)
+        out->gradient[k] = g[k];
+}
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * query_sphere.h - clearance of spheres, and what the voxels that they meet are.
+ *
+ * The voxel cubes that a sphere meets are gone through by word, cell and row; free tiles and known rows cost a test
+ * each.  Touching counts as meeting.
+ */
+#ifndef VXK_BODY_QUERY_SPHERE_H
+#define VXK_BODY_QUERY_SPHERE_H
+
+#include "query_point.h"
+
+struct vxk_ball {
+    struct vxk_spot at;
+    float r;         /* voxels */
+    int32_t lo[3];   /* voxels whose cubes it can meet, from the centre's voxel */
+    int32_t hi[3];
+    uint32_t status; /* VXK_Q_TOUCHES_UNKNOWN, VXK_Q_COLLIDES */
+};
+enum { VXK_BALL_ALL = VXK_Q_TOUCHES_UNKNOWN | VXK_Q_COLLIDES };
+
+/* Distance from the centre to cubes from .. to along an axis, voxels from the centre's voxel. */
+VXK_FN float vxk_ball_gap(const struct vxk_ball *b, int axis, int32_t from, int32_t to)
+{
+    float f = b->at.f[axis];
+    return vxk_max(vxk_max((float)from - f, f - (float)(to + 1)), 0.0f);
+}
+/* Squared distance to the box of `size` voxels a side whose first voxel is `first`, from the centre's voxel. */
+VXK_FN float vxk_ball_box(const struct vxk_ball *b, const int32_t first[3], int32_t size)
+{
+    float s = 0.0f;
+    for (int a = 0; a < 3; a++) {
+        float gap = vxk_ball_gap(b, a, first[a], first[a] + size - 1);
+        s = s + gap * gap;
+    }
+    return s;
+}
+
+/* A row of a leaf whose first voxel is `first`: z from .. to, in the leaf. */
+VXK_FN void vxk_ball_row(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l, const int32_t first[3], uint32_t row,
+                         int32_t from, int32_t to)
+{
+    uint32_t shift = (row & 7) << 3, mask = (0xffu >> (7 - to)) & (0xffu << from);
+    uint32_t active = (uint32_t)(l->active[row >> 3] >> shift) & mask, seen = (uint32_t)(l->free[row >> 3] >> shift) & mask;
+    float cx = (float)(first[0] + (int32_t)(row >> 3)) + 0.5f - b->at.f[0], cy = (float)(first[1] + (int32_t)(row & 7)) + 0.5f - b->at.f[1];
+    if ((active | seen) != mask)
+        b->status |= VXK_Q_TOUCHES_UNKNOWN;
+    if ((b->status & VXK_Q_COLLIDES) && !q->occupancy)
+        return;
+    for (; active; active &= active - 1) {
+        uint32_t z = vxk_ctz32(active), v = q->grid.values[vxk_leaf_value_index(l, vxk_leaf_rank(l, row << 3 | z))];
+        uint32_t state = vxk_evidence(VXK_ACTIVE, v, q->occupancy);
+        float cz = (float)(first[2] + (int32_t)z) + 0.5f - b->at.f[2];
+        if (state == VXK_STATE_OCCUPIED && cx * cx + cy * cy + cz * cz <= b->r * b->r)
+            b->status |= VXK_Q_COLLIDES;
+        if (state == VXK_STATE_UNKNOWN)
+            b->status |= VXK_Q_TOUCHES_UNKNOWN;
+    }
+}
+
+/* The rows of a leaf that the ball meets. */
+VXK_FN void vxk_ball_leaf(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l, const int32_t first[3])
+{
+    for (int32_t x = vxk_maxi(b->lo[0] - first[0], 0); x < 8 && first[0] + x <= b->hi[0]; x++) {
+        float gx = vxk_ball_gap(b, 0, first[0] + x, first[0] + x);
+        for (int32_t y = vxk_maxi(b->lo[1] - first[1], 0); y < 8 && first[1] + y <= b->hi[1]; y++) {
+            float gy = vxk_ball_gap(b, 1, first[1] + y, first[1] + y), left = b->r * b->r - gx * gx - gy * gy, s;
+            int32_t from, to;
+            if (left < 0.0f)
+                continue;
+            s = vxk_sqrt(left);
+            from = (int32_t)vxk_ceil(b->at.f[2] - s) - 1 - first[2];
+            to = (int32_t)vxk_floor(b->at.f[2] + s) - first[2];
+            from = vxk_maxi(from, 0);
+            to = vxk_mini(to, 7);
+            if (from <= to)
+                vxk_ball_row(q, b, l, first, (uint32_t)(x << 3 | y), from, to);
+            if (b->status == VXK_BALL_ALL)
+                return;
+        }
+    }
+}
+
+/* The cells of a word that the ball meets; `first` = the word's first voxel, from the centre's voxel. */
+VXK_FN void vxk_ball_word(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_word *w, const int32_t first[3])
+{
+    float r2 = b->r * b->r;
+    if (w->tile == ~0ull)
+        return;
+    if (!(w->tile | w->leaf)) {
+        b->status |= VXK_Q_TOUCHES_UNKNOWN;
+        return;
+    }
+    for (uint32_t cell = 0; cell < 64 && b->status != VXK_BALL_ALL; cell++) {
+        int32_t at[3];
+        if (w->tile >> cell & 1)
+            continue;
+        at[0] = first[0] + (int32_t)(cell >> 4) * 8;
+        at[1] = first[1] + (int32_t)(cell >> 2 & 3) * 8;
+        at[2] = first[2] + (int32_t)(cell & 3) * 8;
+        if (vxk_ball_box(b, at, 8) > r2)
+            continue;
+        if (w->leaf >> cell & 1)
+            vxk_ball_leaf(q, b, vxk_leaf_at(&q->grid, w, cell), at);
+        else
+            b->status |= VXK_Q_TOUCHES_UNKNOWN;
+    }
+}
+
+/* Goes through the words that the ball meets. */
+VXK_FN void vxk_ball_scan(const struct vxk_query *q, struct vxk_ball *b)
+{
+    const struct vxk_chunk *c = (const struct vxk_chunk *)0;
+    uint64_t last = VXK_NO_KEY, key;
+    float r2 = b->r * b->r;
+    int32_t w[3], lo[3], hi[3], first[3];
+    for (int a = 0; a < 3; a++) {
+        b->lo[a] = (int32_t)vxk_ceil(b->at.f[a] - b->r) - 1;
+        b->hi[a] = (int32_t)vxk_floor(b->at.f[a] + b->r);
+        lo[a] = (b->at.v[a] + b->lo[a]) >> 5;
+        hi[a] = (b->at.v[a] + b->hi[a]) >> 5;
+    }
+    for (w[0] = lo[0]; w[0] <= hi[0]; w[0]++)
+        for (w[1] = lo[1]; w[1] <= hi[1]; w[1]++)
+            for (w[2] = lo[2]; w[2] <= hi[2]; w[2]++) {
+                if (b->status == VXK_BALL_ALL)
+                    return;
+                for (int a = 0; a < 3; a++)
+                    first[a] = w[a] * 32 - b->at.v[a];
+                if (vxk_ball_box(b, first, 32) > r2)
+                    continue;
+                if (!vxk_cell_key(w[0] * 4, w[1] * 4, w[2] * 4, &key)) {
+                    b->status |= VXK_Q_TOUCHES_UNKNOWN;
+                    continue;
+                }
+                if (key != last) {
+                    last = key;
+                    c = vxk_find_chunk(&q->grid, key);
+                }
+                if (c)
+                    vxk_ball_word(q, b, &c->word[(w[0] & 3) << 4 | (w[1] & 3) << 2 | (w[2] & 3)], first);
+                else
+                    b->status |= VXK_Q_TOUCHES_UNKNOWN;
+            }
+}
+
+/* Element: a sphere. */
+struct vxk_query_spheres_args {
+    struct vxk_query q;
+    const float *spheres; /* [n][4] centre, radius (checked) */
+    struct vxk_point_answer *out;
+};
+VXK_FN void vxk_query_spheres(const struct vxk_query_spheres_args *a, uint32_t i)
+{
+    const float *s = a->spheres + 4 * (uint64_t)i;
+    struct vxk_point_answer *out = &a->out[i];
+    struct vxk_ball b;
+    float d, g[3];
+    if (!vxk_locate(&a->q, s, &b.at)) {
+        vxk_answer_nothing(&a->q, VXK_Q_OUTSIDE | VXK_Q_TOUCHES_UNKNOWN, out);
+        return;
+    }
+    b.r = (float)((double)s[3] / a->q.voxel_m);
+    out->status = vxk_probe(&a->q, &b.at, &d, g, &out->state);
+    b.status = (out->status & VXK_Q_DISTANCE) && d <= b.r ? VXK_Q_COLLIDES : 0;
+    vxk_ball_scan(&a->q, &b);
+    out->status |= b.status;
+    out->distance_m = out->status & VXK_Q_DISTANCE ? d * (float)a->q.voxel_m - s[3] : a->q.undefined;
+    for (int k = 0; k < 3; k++)
+        out->gradient[k] = g[k];
+}
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * device.h - parts of the CUDA backend that its files share; for C and for CUDA C.
+ *
+ * Host code of this backend is C on the runtime's C API; nvcc compiles the element functions (one .cu a
+ * topic) and the CUB primitives only.
+ */
+#ifndef VXK_CUDA_DEVICE_H
+#define VXK_CUDA_DEVICE_H
+
+#include "../base/blocks.h"
+#include "../vxk.h"
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { VXK_CUDA_BLOCK = 256 };
+
+struct vxk_cuda_kernel {
+    const void *function;
+    size_t args_bytes;
+};
+#define VXK_KERNEL(name) extern const struct vxk_cuda_kernel vxk_cuda_kernel_##name;
+#include "../body/kernels.def"
+#undef VXK_KERNEL
+
+struct vxk_cuda_dev {
+    struct vxk_dev base;
+    int index;
+    int n_multiprocessors;
+    int priority_low, priority_high;
+    char name[96];
+    int failed;               /* something other than a lack of memory went wrong (atomic) */
+    struct vxk_blocks blocks; /* device memory */
+    struct vxk_blocks pinned; /* host memory */
+};
+
+struct vxk_cuda_queue {
+    struct vxk_queue base;
+    cudaStream_t stream;
+    void *scratch; /* of the primitives; grows */
+    uint64_t scratch_bytes;
+    int poisoned;
+    char error[256];
+};
+
+/* Makes the queue's device current for this thread.  VX_E_DEVICE when the queue is poisoned. */
+vx_err vxk_cuda_enter(struct vxk_queue *q);
+/* The one place where a CUDA error becomes ours: anything but success poisons the queue. */
+vx_err vxk_cuda_check(struct vxk_queue *q, cudaError_t e, const char *what);
+/* The code for an allocation that failed: the device is full, or the device failed. */
+vx_err vxk_cuda_no_memory(struct vxk_cuda_dev *d);
+void vxk_cuda_set_failed(struct vxk_cuda_dev *d);
+
+/* vxk_ops, in ranges.c and primitives.c */
+vx_err vxk_cuda_reserve(struct vxk_dev *dev, uint64_t bytes, struct vxk_range *out);
+vx_err vxk_cuda_commit(struct vxk_dev *dev, struct vxk_range *range, uint64_t bytes);
+void vxk_cuda_release(struct vxk_dev *dev, struct vxk_range *range);
+vx_err vxk_cuda_scan_u32(struct vxk_queue *q, const uint32_t *in, uint32_t *out, uint32_t n);
+vx_err vxk_cuda_scan_u64(struct vxk_queue *q, const uint64_t *in, uint64_t *out, uint32_t n);
+vx_err vxk_cuda_sort_u64(struct vxk_queue *q, uint64_t *keys, uint32_t *values, uint32_t n);
+vx_err vxk_cuda_select(struct vxk_queue *q, const uint8_t *flags, uint32_t *out, uint32_t *n_out, uint32_t n);
+vx_err vxk_cuda_sum_u32(struct vxk_queue *q, const uint32_t *in, uint64_t *out, uint32_t n);
+vx_err vxk_cuda_min_u32(struct vxk_queue *q, const uint32_t *in, uint32_t *out, uint32_t n);
+vx_err vxk_cuda_max_u32(struct vxk_queue *q, const uint32_t *in, uint32_t *out, uint32_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,5 @@
+/* Kernels of body/digest.h. */
+#include "../body/digest.h"
+#include "topic.cuh"
+
+#include "../body/digest.def"

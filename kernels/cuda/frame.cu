@@ -1,0 +1,5 @@
+/* Kernels of body/frame.h. */
+#include "../body/frame.h"
+#include "topic.cuh"
+
+#include "../body/frame.def"

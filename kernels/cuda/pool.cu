@@ -1,0 +1,5 @@
+/* Kernels of body/pool.h. */
+#include "../body/pool.h"
+#include "topic.cuh"
+
+#include "../body/pool.def"

@@ -1,0 +1,278 @@
+/*
+ * fake_core.c - a stand-in for core/ behind the same headers, for tests of the daemon alone.
+ *
+ * It maps nothing.  What it answers is fixed, so that a test can tell whether bytes arrived in order, and it can be made to
+ * stand still: work on a map whose name begins with "gated" waits until the file named by FAKE_CORE_GATE exists (or until
+ * it is cancelled).  Other names with a meaning: "nomem..." can't be created, "full..." refuses every frame,
+ * "bigmesh..." has a mesh of several parts.
+ */
+#include "vx/map.h"
+#include "vx/mesh.h"
+#include "vx/query.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct vx_device {
+    struct vx_device_params params;
+};
+
+struct vx_map {
+    pthread_mutex_t mutex;
+    struct vx_map_info info;
+    uint64_t sum; /* of everything integrated; order matters */
+};
+
+static bool starts(const struct vx_map *map, const char *prefix)
+{
+    return !strncmp(map->info.name, prefix, strlen(prefix));
+}
+
+/* Stands still like a busy device. */
+static vx_err wait_at_gate(const struct vx_map *map, const struct vx_query_options *options)
+{
+    const char *gate = getenv("FAKE_CORE_GATE");
+    struct timespec pause = {0, 1000000};
+    while (starts(map, "gated") && gate && access(gate, F_OK)) {
+        if (options && options->cancelled && options->cancelled(options->context))
+            return VX_E_CANCELLED;
+        nanosleep(&pause, NULL);
+    }
+    return VX_OK;
+}
+
+/* ------------------------------------------------------------------ device */
+
+vx_err vx_device_open(const struct vx_device_params *params, struct vx_device **out, struct vx_detail *detail)
+{
+    if (params->backend == VXK_CUDA)
+        return vx_fail(detail, VX_E_UNIMPLEMENTED, "backend", "the fake core has no GPU");
+    *out = calloc(1, sizeof **out);
+    (*out)->params = *params;
+    return VX_OK;
+}
+
+void vx_device_close(struct vx_device *device)
+{
+    free(device);
+}
+
+void vx_device_get_stats(struct vx_device *device, struct vx_device_stats *out)
+{
+    *out = (struct vx_device_stats){
+        .name = "fake", .backend = "cpu", .cap_bytes = device->params.cap_bytes, .used_bytes = 4096};
+}
+
+/* ------------------------------------------------------------------ maps */
+
+void vx_map_params_default(struct vx_map_params *params)
+{
+    *params = (struct vx_map_params){.voxel_size_m = 0.05, .truncation_voxels = 3};
+}
+
+vx_err vx_map_check_name(const char *name, struct vx_detail *detail)
+{
+    size_t n = strlen(name);
+    if (!n || n > VX_NAME_MAX ||
+        strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != n)
+        return vx_fail(detail, VX_E_INVALID, "name", "is no map name");
+    return VX_OK;
+}
+
+vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx_map_params *params,
+                     struct vx_map **out, struct vx_detail *detail)
+{
+    (void)device;
+    if (!(params->voxel_size_m > 0))
+        return vx_fail(detail, VX_E_INVALID, "voxel_size_m", "must be positive, got %g", params->voxel_size_m);
+    if (!strncmp(name, "nomem", 5))
+        return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes", "the fake core has no memory");
+    struct vx_map *map = calloc(1, sizeof *map);
+    pthread_mutex_init(&map->mutex, NULL);
+    snprintf(map->info.name, sizeof map->info.name, "%s", name);
+    memset(map->info.uuid, name[0], sizeof map->info.uuid);
+    map->info.params = *params;
+    if (map->info.params.esdf_max_distance_m == 0)
+        map->info.params.esdf_max_distance_m = 10 * params->voxel_size_m;
+    map->info.esdf_radius_voxels = 10;
+    *out = map;
+    return VX_OK;
+}
+
+void vx_map_destroy(struct vx_map *map)
+{
+    pthread_mutex_destroy(&map->mutex);
+    free(map);
+}
+
+vx_err vx_map_clear(struct vx_map *map)
+{
+    pthread_mutex_lock(&map->mutex);
+    map->sum = 0;
+    map->info.n_voxels = 0;
+    map->info.newest_stamp_ns = 0;
+    ++map->info.epoch;
+    pthread_mutex_unlock(&map->mutex);
+    return VX_OK;
+}
+
+vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out)
+{
+    pthread_mutex_lock(&map->mutex);
+    *out = map->info;
+    pthread_mutex_unlock(&map->mutex);
+    return VX_OK;
+}
+
+vx_err vx_map_digest(struct vx_map *map, uint8_t digest[32], uint64_t *epoch)
+{
+    vx_err err = wait_at_gate(map, NULL);
+    pthread_mutex_lock(&map->mutex);
+    memset(digest, 0, 32);
+    memcpy(digest, &map->sum, sizeof map->sum);
+    if (epoch)
+        *epoch = map->info.epoch;
+    pthread_mutex_unlock(&map->mutex);
+    return err;
+}
+
+/* ------------------------------------------------------------------ frames */
+
+static uint64_t reading_bytes(const struct vx_frame *frame)
+{
+    uint64_t n = (uint64_t)frame->width * frame->height;
+    if (frame->sensor == VX_POINTS)
+        return n * 12;
+    return n * (frame->encoding == VX_U16 ? 2 : 4);
+}
+
+vx_err vx_frame_check(const struct vx_frame *frame, struct vx_detail *detail)
+{
+    const double *q = frame->pose[0].rotation_xyzw;
+    double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    if (!(fabs(norm - 1) <= 1e-3))
+        return vx_fail(detail, VX_E_INVALID, "pose[0].rotation", "norm is %g", norm);
+    if (!frame->data_bytes || frame->data_bytes != reading_bytes(frame))
+        return vx_fail(detail, VX_E_INVALID, "data", "has %llu bytes", (unsigned long long)frame->data_bytes);
+    return VX_OK;
+}
+
+vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct vx_frame_result *result,
+                        struct vx_detail *detail)
+{
+    wait_at_gate(map, NULL);
+    if (starts(map, "full"))
+        return vx_fail(detail, VX_E_EXHAUSTED, "frame_budget_bytes", "the fake core is full");
+    const uint8_t *bytes = frame->data;
+    uint64_t sum = 14695981039346656037u;
+    for (uint64_t i = 0; i < frame->data_bytes; ++i)
+        sum = (sum ^ bytes[i]) * 1099511628211u;
+    for (uint32_t i = 0; frame->sensor == VX_RANGE && i < frame->height; ++i)
+        sum += (uint64_t)(frame->elevation_rad[i] * 1e6f);
+    pthread_mutex_lock(&map->mutex);
+    map->sum = map->sum * 31 + sum;
+    ++map->info.n_frames;
+    map->info.n_voxels += 10;
+    if (frame->stamp_ns > map->info.newest_stamp_ns)
+        map->info.newest_stamp_ns = frame->stamp_ns;
+    *result = (struct vx_frame_result){.epoch = ++map->info.epoch};
+    result->counts.used = (uint64_t)frame->width * frame->height;
+    result->warnings = frame->max_range_m == 1 ? VX_WARN_ALL_BEYOND : 0;
+    pthread_mutex_unlock(&map->mutex);
+    return VX_OK;
+}
+
+/* ------------------------------------------------------------------ queries */
+
+static vx_err begin(struct vx_map *map, const struct vx_query_options *options, struct vx_reply *reply,
+                    struct vx_detail *detail)
+{
+    VX_TRY_RET(wait_at_gate(map, options));
+    pthread_mutex_lock(&map->mutex);
+    *reply = (struct vx_reply){.epoch = map->info.epoch,
+                               .esdf_epoch = map->info.epoch,
+                               .newest_stamp_ns = map->info.newest_stamp_ns,
+                               .max_distance_m = map->info.params.esdf_max_distance_m};
+    memcpy(reply->uuid, map->info.uuid, sizeof reply->uuid);
+    pthread_mutex_unlock(&map->mutex);
+    if (options->min_epoch > reply->epoch)
+        return vx_fail(detail, VX_E_STALE, "min_epoch", "is in the future");
+    return VX_OK;
+}
+
+/* distance = the item's first number plus origin_m[0]; gradient = its first three. */
+static void answer_items(const float *items, uint32_t n, uint32_t stride, double origin_x, struct vx_point_answer *out)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        const float *item = items + (size_t)i * stride;
+        out[i] = (struct vx_point_answer){.distance_m = item[0] + (float)origin_x,
+                                          .gradient = {item[0], item[1], item[2]},
+                                          .state = VX_STATE_FREE,
+                                          .status = VX_Q_DISTANCE};
+    }
+}
+
+vx_err vx_query_points(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                       const float *points, uint32_t n, struct vx_point_answer *answers, struct vx_reply *reply,
+                       struct vx_detail *detail)
+{
+    VX_TRY_RET(begin(map, options, reply, detail));
+    answer_items(points, n, 3, origin_m[0], answers);
+    return VX_OK;
+}
+
+vx_err vx_query_spheres(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                        const float *spheres, uint32_t n, struct vx_point_answer *answers, struct vx_reply *reply,
+                        struct vx_detail *detail)
+{
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i)
+        if (!(spheres[4 * (size_t)i + 3] <= reply->max_distance_m))
+            return vx_fail(detail, VX_E_INVALID, "radius", "larger than R = %g m", reply->max_distance_m);
+    answer_items(spheres, n, 4, origin_m[0], answers);
+    return VX_OK;
+}
+
+vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                     const float *rays, uint32_t n, double max_range_m, struct vx_ray_answer *answers,
+                     struct vx_reply *reply, struct vx_detail *detail)
+{
+    (void)origin_m;
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i)
+        answers[i] = (struct vx_ray_answer){
+            .range_m = (float)max_range_m, .normal = {rays[6 * (size_t)i + 5], 0, 0}, .state = VX_STATE_OCCUPIED};
+    return VX_OK;
+}
+
+/* ------------------------------------------------------------------ mesh */
+
+vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *options, uint32_t min_weight,
+                       struct vx_mesh *out, struct vx_reply *reply, struct vx_detail *detail)
+{
+    VX_TRY_RET(begin(map, options, reply, detail));
+    uint32_t n = starts(map, "bigmesh") ? 200000 : 3;
+    *out = (struct vx_mesh){.origin_m = {1, 2, 3}, .n_vertices = n, .n_triangles = n / 3};
+    out->vertices = malloc(n * 12);
+    out->normals = malloc(n * 12);
+    out->triangles = malloc((n / 3) * 12);
+    for (uint32_t i = 0; i < 3 * n; ++i) {
+        out->vertices[i] = (float)i;
+        out->normals[i] = (float)min_weight;
+    }
+    for (uint32_t i = 0; i < n / 3 * 3; ++i)
+        out->triangles[i] = i;
+    return VX_OK;
+}
+
+void vx_mesh_fini(struct vx_mesh *mesh)
+{
+    free(mesh->vertices);
+    free(mesh->normals);
+    free(mesh->triangles);
+}
