@@ -3,11 +3,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_SIDE_PX = 16384, MAX_POINTS = 16 << 20, POINT_COLUMNS = 2048, POINT_ROWS = 512 };
+/* A voxel's accumulator counts up to 2^24 - 1 rays. */
+enum { MAX_SIDE_PX = 16384, MAX_RAYS = (1 << 24) - 1, POINT_COLUMNS = 2048, POINT_ROWS = 512 };
 #define MAX_CANDIDATES (1u << 26)
+#define MAX_REACH_VOXELS 1e6f
 
 /* The voxel range is +-2^27; a sensor must leave room for its own chunk's neighbours. */
 static const double RANGE_VOXELS = 134217728.0 - 256.0;
+
+/* The ranges in force: 0 = the sensor's default. */
+static double min_range_m(const struct vx_frame *f)
+{
+    return f->min_range_m > 0 ? f->min_range_m : f->sensor == VX_DEPTH ? 0.1 : 0.5;
+}
+static double max_range_m(const struct vx_frame *f)
+{
+    return f->max_range_m > 0 ? f->max_range_m : f->sensor == VX_DEPTH ? 8 : 60;
+}
 
 static vx_err check_pose(const struct vx_frame *f, uint32_t i, struct vx_detail *detail)
 {
@@ -68,12 +80,14 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
     if (f->n_poses > 1)
         return vx_fail(detail, VX_E_UNIMPLEMENTED, "pose", "de-skew over several poses is not there yet: send one pose a frame");
     if (f->sensor == VX_POINTS) {
-        if (f->height != 1 || f->width > MAX_POINTS)
-            return vx_fail(detail, VX_E_INVALID, "width", "a point set has height 1 and at most %d points, got %u x %u", MAX_POINTS, f->width, f->height);
+        if (f->height != 1 || f->width > MAX_RAYS)
+            return vx_fail(detail, VX_E_INVALID, "width", "a point set has height 1 and at most %d points, got %u x %u", MAX_RAYS, f->width, f->height);
         bytes = n * 12;
     } else {
         if (f->width < 1 || f->height < 1 || f->width > MAX_SIDE_PX || f->height > MAX_SIDE_PX)
             return vx_fail(detail, VX_E_INVALID, "width", "an image side is 1 to %d, got %u x %u", MAX_SIDE_PX, f->width, f->height);
+        if (f->sensor == VX_RANGE && n > MAX_RAYS)
+            return vx_fail(detail, VX_E_INVALID, "width", "a range image has at most %d readings, got %u x %u", MAX_RAYS, f->width, f->height);
         bytes = n * (f->encoding == VX_U16 ? 2 : 4);
     }
     if (f->data_bytes != bytes || (bytes && !f->data))
@@ -90,9 +104,8 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
     } else if (f->sensor == VX_RANGE) {
         VX_TRY_RET(check_range_image(f, detail));
     }
-    if (!(f->min_range_m >= 0) || !(f->max_range_m >= 0) || !isfinite(f->max_range_m) ||
-        (f->max_range_m > 0 && f->min_range_m >= f->max_range_m))
-        return vx_fail(detail, VX_E_INVALID, "max_range_m", "ranges must satisfy 0 <= min < max, got %g and %g", f->min_range_m, f->max_range_m);
+    if (!(f->min_range_m >= 0) || !(f->max_range_m >= 0) || !isfinite(f->max_range_m) || min_range_m(f) >= max_range_m(f))
+        return vx_fail(detail, VX_E_INVALID, "max_range_m", "ranges must satisfy 0 <= min < max, got %g and %g", min_range_m(f), max_range_m(f));
     return VX_OK;
 }
 
@@ -139,8 +152,7 @@ static void convert_readings(const struct vx_map_params *map, const struct vx_fr
 {
     double vs = map->voxel_size_m;
     bool depth = frame->sensor == VX_DEPTH;
-    double min_m = frame->min_range_m > 0 ? frame->min_range_m : depth ? 0.1 : 0.5;
-    double max_m = frame->max_range_m > 0 ? frame->max_range_m : depth ? 8 : 60;
+    double min_m = min_range_m(frame), max_m = max_range_m(frame);
     f->sensor = depth ? VXK_SENSOR_DEPTH : VXK_SENSOR_LIDAR;
     f->width = (int32_t)frame->width;
     f->height = (int32_t)frame->height;
@@ -172,7 +184,8 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
     if (frame->sensor == VX_RANGE) {
         f->bins_are_rays = 1;
         f->rows_rise = frame->height > 1 && frame->elevation_rad[1] > frame->elevation_rad[0];
-        f->az0 = (float)frame->first_azimuth_rad;
+        /* within half a turn, so that a column is at most one turn away from where the azimuth puts it */
+        f->az0 = (float)(frame->first_azimuth_rad - 6.283185307179586 * floor(frame->first_azimuth_rad / 6.283185307179586 + 0.5));
         f->az_scale = (float)(1 / frame->azimuth_step_rad);
         f->az_half = 0.5f;
     } else if (frame->sensor == VX_POINTS) {
@@ -220,6 +233,9 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
         t[k] = x - 128.0 * f->oc[k];
         f->t[k] = (float)t[k];
     }
+    if (!(f->max_d < MAX_REACH_VOXELS))
+        return vx_fail(detail, VX_E_INVALID, "max_range_m", "a reach of %g m is %g voxels; at most %g are possible, lower max_range_m",
+                       max_range_m(frame), (double)f->max_d, (double)MAX_REACH_VOXELS);
     reach_box(frame, f, R, t, lo, hi);
     for (int k = 0; k < 3; k++) {
         double first = floor(lo[k] / 128) + f->oc[k], last = floor(hi[k] / 128) + f->oc[k];

@@ -12,20 +12,26 @@
 #include <string.h>
 
 enum { FIRST_ROOM_CHUNK = 1024, FIRST_ROOM_WORD = 4096, FIRST_ROOM_WORK = 16384, FIRST_TOUCH_SLOTS = 1024, FIRST_ROOM_HIT = 1 << 18 };
+/* Numbers of elements of a launch stay below 2^32: 64 words a chunk, 64 cells a word, 8 planes a cell. */
+enum { MAX_ROOM_CHUNK = 1 << 25, MAX_ROOM_WORD = 1 << 25, MAX_ROOM_WORK = 1 << 28 };
 
-vx_err vx__workspace_init(struct vx_map *map)
+static void first_rooms(struct vx__workspace *w)
 {
-    struct vx__workspace *w = &map->ws;
     w->room_chunk = FIRST_ROOM_CHUNK;
     w->room_word = FIRST_ROOM_WORD;
     w->room_work = FIRST_ROOM_WORK;
     w->touch_slots = FIRST_TOUCH_SLOTS;
     w->room_touch_leaf = FIRST_ROOM_WORK;
     w->room_hit = FIRST_ROOM_HIT;
-    return map->device->dev->ops->alloc_host(map->device->dev, sizeof *w->host, (void **)&w->host);
 }
 
-void vx__workspace_fini(struct vx_map *map)
+vx_err vx__workspace_init(struct vx_map *map)
+{
+    first_rooms(&map->ws);
+    return map->device->dev->ops->alloc_host(map->device->dev, sizeof *map->ws.host, (void **)&map->ws.host);
+}
+
+void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
     struct vx__array *const all[] = {&w->counters, &w->image, &w->beam, &w->depth, &w->strip, &w->level[0], &w->level[1], &w->level[2], &w->ray, &w->bin,
@@ -38,6 +44,13 @@ void vx__workspace_fini(struct vx_map *map)
         vx__array_free(map, &w->fresh[k]);
         vx__array_free(map, &w->old[k]);
     }
+    first_rooms(w);
+}
+
+void vx__workspace_fini(struct vx_map *map)
+{
+    struct vx__workspace *w = &map->ws;
+    vx__workspace_drop(map);
     if (w->host)
         map->device->dev->ops->free_host(map->device->dev, w->host);
     if (w->beam_host)
@@ -99,6 +112,8 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         {&w->hit_base, (uint64_t)w->room_touch_leaf * 4},
         {&w->acc, (uint64_t)w->room_hit * 8},
     };
+    if (w->room_chunk > MAX_ROOM_CHUNK || w->room_word > MAX_ROOM_WORD || w->room_work > MAX_ROOM_WORK || w->touch_slots > MAX_ROOM_CHUNK)
+        return vx_fail(detail, VX_E_EXHAUSTED, "max_range_m", "the frame reaches more blocks than one frame may; lower max_range_m");
     VX_TRY_RET(ensure_all(map, base, sizeof base / sizeof *base, detail));
     if (is_lidar(f))
         VX_TRY_RET(ensure_all(map, lidar, sizeof lidar / sizeof *lidar, detail));
@@ -315,8 +330,9 @@ static vx_err publish(struct vx_map *map, const struct vx_frame *frame, const ui
     pthread_mutex_lock(&map->lock);
     map->epoch++;
     map->n_frames++;
-    if (map->n_frames == 1 || frame->stamp_ns > map->newest_stamp_ns)
+    if (!map->has_stamp || frame->stamp_ns > map->newest_stamp_ns)
         map->newest_stamp_ns = frame->stamp_ns;
+    map->has_stamp = true;
     t->n_active += c->d_active;
     t->n_leaf += c->d_leaf;
     t->n_tile += c->d_tile;
@@ -361,6 +377,7 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     struct vx__retired *r = NULL;
     uint64_t new_n[VX__N_KINDS], old_n[VX__N_KINDS], grown = 0;
     const struct vxk_frame_counters *c = map->ws.host;
+    bool drop = false;
     vx_err err;
     memset(&args, 0, sizeof args);
     VX_TRY(vx_frame_check(frame, detail));
@@ -371,11 +388,15 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
         err = VX_E_NOMEM;
         goto fail;
     }
-    do {
+    for (bool first = true;; first = false) {
+        drop = true;
         VX_TRY(prepare_space(map, frame, &args, detail));
+        drop = !first;
         VX_TRY(upload_frame(map, frame));
         VX_TRY(launch_select(map, frame, &args));
-    } while (widen_rooms(&map->ws, is_lidar(&args.f)));
+        if (!widen_rooms(&map->ws, is_lidar(&args.f)))
+            break;
+    }
     new_n[VX__CHUNKS] = c->n_changed_chunk;
     new_n[VX__LEAF_PAGES] = c->n_leaf_pages;
     new_n[VX__VALUE_PAGES] = c->n_value_pages;
@@ -393,6 +414,8 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     return err;
 fail:
     free(r);
+    if (drop) /* room that a refused frame asked for is not kept */
+        vx__workspace_drop(map);
     pthread_mutex_lock(&map->lock);
     map->n_refused++;
     pthread_mutex_unlock(&map->lock);

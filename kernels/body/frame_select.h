@@ -41,7 +41,8 @@ VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_
     if (f->carve) {
         if (b.max_all >= VXK_D_OPEN ? lo <= f->max_d : lo <= b.max_hit - f->trunc)
             may |= VXK_MAY_FREE;
-        if (whole && b.min_all > 0.0f && hi < (b.min_all < VXK_D_OPEN ? vxk_free_limit(f, b.min_all) : f->max_d))
+        /* the limit rises with the reading and falls again when the noise outgrows it: it is least at an end */
+        if (whole && b.min_all > 0.0f && hi < (b.min_all < VXK_D_OPEN ? vxk_min(vxk_free_limit(f, b.min_all), vxk_free_limit(f, b.max_hit)) : f->max_d))
             may |= VXK_ALL_FREE;
     }
     return may;

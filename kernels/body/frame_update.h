@@ -139,7 +139,7 @@ VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_vie
     if (a->f.sensor == VXK_SENSOR_DEPTH) {
         vxk_row_depth(a, &p, o);
         if (!a->f.carve)
-            o->free = 0;
+            o->near = o->free = 0;
     } else {
         vxk_row_lidar(a, v, x, y, &p, o);
     }
