@@ -68,6 +68,7 @@ int core_test_main(int argc, char **argv, Suite *suite)
 {
     SRunner *runner;
     int failed;
+    setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 1)
         test_backend = !strcmp(argv[1], "guard") ? VXK_GUARD : !strcmp(argv[1], "cuda") ? VXK_CUDA : VXK_CPU;
     if (argc > 2)

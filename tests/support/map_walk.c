@@ -11,7 +11,11 @@ struct reader {
     struct vxk_queue *q;
     struct map_walk *w;
     const struct vxk_grid *g;
-    uint32_t n_leaf_pages, n_value_pages, n_chunks; /* committed, for checks of ids */
+    uint32_t n_leaf_pages, n_value_pages, n_chunks; /* committed */
+    /* the pools as they are: one copy each is far cheaper than one a page */
+    struct vxk_chunk *chunks;
+    struct vxk_leaf *leaves;
+    uint32_t *values;
 };
 
 __attribute__((format(printf, 2, 3))) static void fault(struct map_walk *w, const char *format, ...)
@@ -73,7 +77,7 @@ static void walk_leaf(struct reader *r, const struct vxk_leaf *l, const int32_t 
 {
     struct map_walk *w = r->w;
     struct walk_leaf *o = add_leaf(w);
-    uint32_t n = 0, n_free = 0, page[256];
+    uint32_t n = 0, n_free = 0;
     uint64_t prefix = 0;
     memcpy(o->at, at, sizeof o->at);
     for (int x = 0; x < 8; x++) {
@@ -118,16 +122,11 @@ static void walk_leaf(struct reader *r, const struct vxk_leaf *l, const int32_t 
         }
     }
     *place += n;
-    for (uint32_t v = 0, k = 0, loaded = VXK_NONE; v < 512; v++) {
-        uint32_t where = l->first + k;
-        if (!(l->active[v >> 6] >> (v & 63) & 1))
-            continue;
-        if (where >> 8 != loaded) {
-            loaded = where >> 8;
-            read_device(r->q, page, r->g->values + (uint64_t)l->page[loaded] * VXK_VALUES_A_PAGE, sizeof page);
+    for (uint32_t v = 0, k = l->first; v < 512; v++) {
+        if (l->active[v >> 6] >> (v & 63) & 1) {
+            o->value[v] = r->values[(uint64_t)l->page[k >> 8] * VXK_VALUES_A_PAGE + (k & 255)];
+            k++;
         }
-        o->value[v] = page[where & 255];
-        k++;
     }
 }
 
@@ -135,7 +134,6 @@ static void walk_word(struct reader *r, const struct vxk_chunk *c, uint32_t numb
 {
     const struct vxk_word *word = &c->word[number];
     struct map_walk *w = r->w;
-    struct vxk_leaf leaves[64];
     uint32_t n = (uint32_t)__builtin_popcountll(word->leaf), place = 0, pages[130];
     int32_t at[3];
     if (word->leaf & word->tile)
@@ -154,8 +152,6 @@ static void walk_word(struct reader *r, const struct vxk_chunk *c, uint32_t numb
             return;
         }
         add_id(w, VX__LEAF_PAGES, word->page[k]);
-        read_device(r->q, leaves + k * 8, r->g->leaves + (uint64_t)word->page[k] * VXK_LEAVES_A_PAGE,
-                    (n - k * 8 < 8 ? n - k * 8 : 8) * sizeof *leaves);
     }
     for (uint32_t cell = 0, k = 0; cell < 64; cell++) {
         at[0] = corner[0] + (int32_t)((number >> 4) * 32 + (cell >> 4) * 8);
@@ -165,7 +161,8 @@ static void walk_word(struct reader *r, const struct vxk_chunk *c, uint32_t numb
             add_tile(w, at);
         if (!(word->leaf >> cell & 1))
             continue;
-        walk_leaf(r, &leaves[k++], at, &place, pages);
+        walk_leaf(r, &r->leaves[(uint64_t)word->page[k / 8] * VXK_LEAVES_A_PAGE + k % 8], at, &place, pages);
+        k++;
         for (int a = 0; a < 3 && w->leaves[w->n_leaves - 1].n_active; a++) {
             w->cell_min[a] = at[a] < w->cell_min[a] ? at[a] : w->cell_min[a];
             w->cell_max[a] = at[a] > w->cell_max[a] ? at[a] : w->cell_max[a];
@@ -276,13 +273,20 @@ static uint32_t read_table(struct reader *r, struct keyed **out)
     return n;
 }
 
+static void *read_pool(struct reader *r, const void *dev, uint64_t bytes)
+{
+    void *host = get(malloc(bytes + 1));
+    read_device(r->q, host, dev, bytes);
+    return host;
+}
+
 struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot *s)
 {
     struct vx_device *d = map->device;
     struct map_walk *w = get(calloc(1, sizeof *w));
     struct reader r = {.w = w, .g = &s->grid, .n_chunks = d->pool[VX__CHUNKS].n_units,
                        .n_leaf_pages = d->pool[VX__LEAF_PAGES].n_units, .n_value_pages = d->pool[VX__VALUE_PAGES].n_units};
-    struct vxk_chunk *c = get(malloc(sizeof *c));
+    struct vxk_chunk *c = NULL;
     struct keyed *table;
     struct vxk_sha256 sum;
     uint32_t n, words[8];
@@ -294,6 +298,9 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
     }
     vxk_sha256_init(&sum);
     n = read_table(&r, &table);
+    r.chunks = read_pool(&r, r.g->chunks, r.n_chunks * (uint64_t)sizeof *r.chunks);
+    r.leaves = read_pool(&r, r.g->leaves, r.n_leaf_pages * (uint64_t)sizeof *r.leaves * VXK_LEAVES_A_PAGE);
+    r.values = read_pool(&r, r.g->values, r.n_value_pages * 4ull * VXK_VALUES_A_PAGE);
     for (uint32_t i = 0; i < n && !w->fault[0]; i++) {
         uint32_t at = table[i].head, newer = VXK_NONE;
         for (; at != VXK_NONE; at = c->prev) {
@@ -301,7 +308,7 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
                 fault(w, "key %llx: version %u does not exist", (unsigned long long)table[i].key, at);
                 break;
             }
-            read_device(r.q, c, r.g->chunks + at, sizeof *c);
+            c = &r.chunks[at];
             if (c->key != table[i].key || c->epoch >= newer)
                 fault(w, "key %llx: version %u has key %llx, epoch %u after %u", (unsigned long long)table[i].key, at,
                       (unsigned long long)c->key, c->epoch, newer);
@@ -319,7 +326,9 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
         w->digest[i] = (uint8_t)(words[i / 4] >> (24 - 8 * (i & 3)));
     d->dev->ops->queue_destroy(r.q);
     free(table);
-    free(c);
+    free(r.chunks);
+    free(r.leaves);
+    free(r.values);
     return w;
 }
 
