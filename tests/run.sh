@@ -64,16 +64,15 @@ build() { # NAME CMAKE_OPTIONS...
     return 1
 }
 
-# Adds the tests of one ctest run up from its log; prints what skipped tests gave as reason.
-count() { # LOG
-    local line kind name
-    while IFS= read -r line; do
-        kind=${line%% *} name=${line#* }
+# Adds the tests of one ctest run up; prints what skipped tests gave as reason, the last line of their output.
+count() { # CONSOLE_LOG DETAIL_LOG
+    local kind name reason
+    while read -r kind name reason; do
         case $kind in
             pass) passed=$((passed + 1)) ;;
             skip)
                 skipped=$((skipped + 1))
-                echo "skipped: $name"
+                echo "skipped: $name: ${reason:-no reason given}"
                 ;;
             *)
                 failed=$((failed + 1))
@@ -81,14 +80,21 @@ count() { # LOG
                 ;;
         esac
     done < <(awk '
-        /^[0-9]+\/[0-9]+ Test: / { name = $3; reason = ""; inside = 0 }
-        /^Output:$/ { inside = 1; next }
-        /^<end of output>$/ { inside = 0 }
-        inside && /[^ \t-]/ { reason = $0 }
-        /^Test Passed\.$/ { print "pass " name }
-        /^Test Skipped\.$/ { print "skip " name ": " reason }
-        /^Test Failed\.$|^Test Timeout\.$|^Unable to find executable|^Test .*Exception|^Test timed out/ { print "fail " name }
-    ' "$1")
+        FNR == 1 { file++ }
+        file == 1 && /^[0-9]+\/[0-9]+ Test: / { name = $3; inside = 0 }
+        file == 1 && /^<end of output>$/ { inside = 0 }
+        file == 1 && inside && /[^ \t-]/ { reason[name] = $0 }
+        file == 1 && /^Output:$/ { inside = 1 }
+        file == 2 && match($0, /^ *[0-9]+\/[0-9]+ Test +#[0-9]+: /) {
+            rest = substr($0, RLENGTH + 1)
+            name = rest
+            sub(/ .*/, "", name)
+            if (rest ~ /\*\*\*Skipped/)
+                print "skip", name, reason[name]
+            else
+                print (rest ~ /   Passed +[0-9.]+ sec$/ ? "pass" : "fail"), name
+        }
+    ' "$2" "$1")
 }
 
 run() { # NAME CTEST_OPTIONS...
@@ -98,8 +104,7 @@ run() { # NAME CTEST_OPTIONS...
     rm -rf "$folder/Testing"
     "${launcher[@]}" ctest --test-dir "$folder" -j "$cores" --output-on-failure "$@" >"$scratch/ctest.log" 2>&1 ||
         grep -v -E '^ *(Start|[0-9]+/[0-9]+ Test +#[0-9]+: .*(Passed|Skipped))' "$scratch/ctest.log" || true
-    local log=$folder/Testing/Temporary/LastTest.log
-    [ ! -f "$log" ] || count "$log"
+    count "$scratch/ctest.log" "$folder/Testing/Temporary/LastTest.log"
     # Every test that ctest lists must have been counted: a test that left no trace is a failure.
     local wanted counted
     wanted=$(ctest --test-dir "$folder" -N "$@" | awk '/^Total Tests:/ { print $3 }')

@@ -6,7 +6,7 @@ target_include_directories(vx_scene PUBLIC ${CMAKE_CURRENT_LIST_DIR})
 target_link_libraries(vx_scene PUBLIC m)
 foreach(tool genworkload meshcheck)
   vx_program(${tool} SOURCES ${CMAKE_CURRENT_LIST_DIR}/${tool}.c LIBS vx_scene)
-  if(OpenMP_C_FOUND)
+  if(OpenMP_C_FOUND AND NOT VOXELD_TSAN) # its run time library is not instrumented
     target_link_libraries(${tool} PRIVATE OpenMP::OpenMP_C)
   else()
     target_compile_options(${tool} PRIVATE -Wno-unknown-pragmas)
