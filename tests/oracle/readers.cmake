@@ -4,3 +4,4 @@ target_include_directories(vx_oracle_maps PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/ora
 target_link_libraries(vx_oracle_maps PUBLIC vx_grid_fixture)
 vx_test(test_oracle_esdf LABELS oracle SOURCES oracle/test_esdf.c LIBS vx_oracle_maps)
 vx_test(test_oracle_mesh LABELS oracle SOURCES oracle/test_mesh.c LIBS vx_oracle_maps)
+vx_test(test_oracle_query LABELS oracle SOURCES oracle/test_query.c LIBS vx_oracle_maps)
