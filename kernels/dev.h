@@ -1,11 +1,11 @@
 /*
  * dev.h - the only file that asks which compiler this is.
  *
- * Bodies (body/) are written in the common subset of C11 and CUDA C++ on top of the few things below, so that one
- * source is a CPU loop body and a CUDA kernel.  Rules for bodies: cast every void pointer; no designated
- * initialisers, compound literals, VLAs or restrict; map state uses + - * / sqrt floor rint only (each correctly
- * rounded on every device; no fused multiply-add, no other libm function); test for NaN and clamp before any
- * float-to-int conversion; map state is changed by integer atomics only.
+ * Bodies (body/) are written in the common subset of C11 and CUDA C++ on top of the few things below, so that
+ * one source is a CPU loop body and a CUDA kernel.  Rules for bodies: cast every void pointer; no designated
+ * initialisers, compound literals, VLAs or restrict; map state uses + - * / sqrt floor rint only (each
+ * correctly rounded on every device; no fused multiply-add, no other libm function); test for NaN and clamp
+ * before any float-to-int conversion; map state is changed by integer atomics only.
  */
 #ifndef VXK_DEV_H
 #define VXK_DEV_H
@@ -16,30 +16,87 @@
 
 #if defined(__CUDACC__)
 
-#define VXK_FN static __device__ __forceinline__
+#define VXK_FN    static __device__ __forceinline__
 #define VXK_CONST static __device__ const
-VXK_FN uint32_t vxk_popc32(uint32_t x) { return (uint32_t)__popc(x); }
-VXK_FN uint32_t vxk_popc64(uint64_t x) { return (uint32_t)__popcll(x); }
+VXK_FN uint32_t vxk_popc32(uint32_t x)
+{
+    return (uint32_t)__popc(x);
+}
+VXK_FN uint32_t vxk_popc64(uint64_t x)
+{
+    return (uint32_t)__popcll(x);
+}
 /* Number of trailing zeros; x != 0. */
-VXK_FN uint32_t vxk_ctz32(uint32_t x) { return (uint32_t)(__ffs((int)x) - 1); }
-VXK_FN uint32_t vxk_ctz64(uint64_t x) { return (uint32_t)(__ffsll((long long)x) - 1); }
-VXK_FN uint32_t vxk_clz32(uint32_t x) { return (uint32_t)__clz((int)x); }
-VXK_FN float vxk_sqrt(float x) { return __fsqrt_rn(x); }
-VXK_FN float vxk_floor(float x) { return floorf(x); }
-VXK_FN float vxk_ceil(float x) { return ceilf(x); }
-VXK_FN float vxk_abs(float x) { return fabsf(x); }
+VXK_FN uint32_t vxk_ctz32(uint32_t x)
+{
+    return (uint32_t)(__ffs((int)x) - 1);
+}
+VXK_FN uint32_t vxk_ctz64(uint64_t x)
+{
+    return (uint32_t)(__ffsll((long long)x) - 1);
+}
+VXK_FN uint32_t vxk_clz32(uint32_t x)
+{
+    return (uint32_t)__clz((int)x);
+}
+VXK_FN float vxk_sqrt(float x)
+{
+    return __fsqrt_rn(x);
+}
+VXK_FN float vxk_floor(float x)
+{
+    return floorf(x);
+}
+VXK_FN float vxk_ceil(float x)
+{
+    return ceilf(x);
+}
+VXK_FN float vxk_abs(float x)
+{
+    return fabsf(x);
+}
 /* Nearest integer, ties to even; |x| < 2^31. */
-VXK_FN int32_t vxk_rint(float x) { return __float2int_rn(x); }
-VXK_FN uint32_t vxk_atomic_add32(uint32_t *p, uint32_t v) { return atomicAdd(p, v); }
-VXK_FN uint64_t vxk_atomic_add64(uint64_t *p, uint64_t v) { return atomicAdd((unsigned long long *)p, (unsigned long long)v); }
-VXK_FN uint32_t vxk_atomic_or32(uint32_t *p, uint32_t v) { return atomicOr(p, v); }
-VXK_FN uint64_t vxk_atomic_or64(uint64_t *p, uint64_t v) { return atomicOr((unsigned long long *)p, (unsigned long long)v); }
-VXK_FN uint32_t vxk_atomic_min32(uint32_t *p, uint32_t v) { return atomicMin(p, v); }
-VXK_FN uint32_t vxk_atomic_max32(uint32_t *p, uint32_t v) { return atomicMax(p, v); }
-VXK_FN uint64_t vxk_atomic_min64(uint64_t *p, uint64_t v) { return atomicMin((unsigned long long *)p, (unsigned long long)v); }
+VXK_FN int32_t vxk_rint(float x)
+{
+    return __float2int_rn(x);
+}
+VXK_FN uint32_t vxk_atomic_add32(uint32_t *p, uint32_t v)
+{
+    return atomicAdd(p, v);
+}
+VXK_FN uint64_t vxk_atomic_add64(uint64_t *p, uint64_t v)
+{
+    return atomicAdd((unsigned long long *)p, (unsigned long long)v);
+}
+VXK_FN uint32_t vxk_atomic_or32(uint32_t *p, uint32_t v)
+{
+    return atomicOr(p, v);
+}
+VXK_FN uint64_t vxk_atomic_or64(uint64_t *p, uint64_t v)
+{
+    return atomicOr((unsigned long long *)p, (unsigned long long)v);
+}
+VXK_FN uint32_t vxk_atomic_min32(uint32_t *p, uint32_t v)
+{
+    return atomicMin(p, v);
+}
+VXK_FN uint32_t vxk_atomic_max32(uint32_t *p, uint32_t v)
+{
+    return atomicMax(p, v);
+}
+VXK_FN uint64_t vxk_atomic_min64(uint64_t *p, uint64_t v)
+{
+    return atomicMin((unsigned long long *)p, (unsigned long long)v);
+}
 /* The old value; equal to `expected` when the swap happened. */
-VXK_FN uint32_t vxk_atomic_cas32(uint32_t *p, uint32_t expected, uint32_t v) { return atomicCAS(p, expected, v); }
-VXK_FN uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v) { return atomicCAS((unsigned long long *)p, (unsigned long long)expected, (unsigned long long)v); }
+VXK_FN uint32_t vxk_atomic_cas32(uint32_t *p, uint32_t expected, uint32_t v)
+{
+    return atomicCAS(p, expected, v);
+}
+VXK_FN uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v)
+{
+    return atomicCAS((unsigned long long *)p, (unsigned long long)expected, (unsigned long long)v);
+}
 /* Loads that see other elements' atomics of the same launch. */
 VXK_FN uint32_t vxk_load32(const uint32_t *p)
 {
@@ -54,29 +111,77 @@ VXK_FN uint64_t vxk_load64(const uint64_t *p)
     return v;
 }
 /* Everything this element wrote is seen by others before what it writes next. */
-VXK_FN void vxk_fence(void) { __threadfence(); }
+VXK_FN void vxk_fence(void)
+{
+    __threadfence();
+}
 /* Publishes: who loads the value with vxk_load32 sees what was written before a vxk_fence in front of it. */
-VXK_FN void vxk_store32(uint32_t *p, uint32_t v) { atomicExch(p, v); }
+VXK_FN void vxk_store32(uint32_t *p, uint32_t v)
+{
+    atomicExch(p, v);
+}
 
 #else /* C11 on the CPU */
 
 #include <math.h>
-#define VXK_FN static inline __attribute__((unused))
+#define VXK_FN    static inline __attribute__((unused))
 #define VXK_CONST static const
-VXK_FN uint32_t vxk_popc32(uint32_t x) { return (uint32_t)__builtin_popcount(x); }
-VXK_FN uint32_t vxk_popc64(uint64_t x) { return (uint32_t)__builtin_popcountll(x); }
-VXK_FN uint32_t vxk_ctz32(uint32_t x) { return (uint32_t)__builtin_ctz(x); }
-VXK_FN uint32_t vxk_ctz64(uint64_t x) { return (uint32_t)__builtin_ctzll(x); }
-VXK_FN uint32_t vxk_clz32(uint32_t x) { return (uint32_t)__builtin_clz(x); }
-VXK_FN float vxk_sqrt(float x) { return sqrtf(x); }
-VXK_FN float vxk_floor(float x) { return floorf(x); }
-VXK_FN float vxk_ceil(float x) { return ceilf(x); }
-VXK_FN float vxk_abs(float x) { return fabsf(x); }
-VXK_FN int32_t vxk_rint(float x) { return (int32_t)lrintf(x); }
-VXK_FN uint32_t vxk_atomic_add32(uint32_t *p, uint32_t v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
-VXK_FN uint64_t vxk_atomic_add64(uint64_t *p, uint64_t v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
-VXK_FN uint32_t vxk_atomic_or32(uint32_t *p, uint32_t v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }
-VXK_FN uint64_t vxk_atomic_or64(uint64_t *p, uint64_t v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }
+VXK_FN uint32_t vxk_popc32(uint32_t x)
+{
+    return (uint32_t)__builtin_popcount(x);
+}
+VXK_FN uint32_t vxk_popc64(uint64_t x)
+{
+    return (uint32_t)__builtin_popcountll(x);
+}
+VXK_FN uint32_t vxk_ctz32(uint32_t x)
+{
+    return (uint32_t)__builtin_ctz(x);
+}
+VXK_FN uint32_t vxk_ctz64(uint64_t x)
+{
+    return (uint32_t)__builtin_ctzll(x);
+}
+VXK_FN uint32_t vxk_clz32(uint32_t x)
+{
+    return (uint32_t)__builtin_clz(x);
+}
+VXK_FN float vxk_sqrt(float x)
+{
+    return sqrtf(x);
+}
+VXK_FN float vxk_floor(float x)
+{
+    return floorf(x);
+}
+VXK_FN float vxk_ceil(float x)
+{
+    return ceilf(x);
+}
+VXK_FN float vxk_abs(float x)
+{
+    return fabsf(x);
+}
+VXK_FN int32_t vxk_rint(float x)
+{
+    return (int32_t)lrintf(x);
+}
+VXK_FN uint32_t vxk_atomic_add32(uint32_t *p, uint32_t v)
+{
+    return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+VXK_FN uint64_t vxk_atomic_add64(uint64_t *p, uint64_t v)
+{
+    return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+VXK_FN uint32_t vxk_atomic_or32(uint32_t *p, uint32_t v)
+{
+    return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+}
+VXK_FN uint64_t vxk_atomic_or64(uint64_t *p, uint64_t v)
+{
+    return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);
+}
 VXK_FN uint32_t vxk_atomic_cas32(uint32_t *p, uint32_t expected, uint32_t v)
 {
     __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -87,10 +192,22 @@ VXK_FN uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v)
     __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     return expected;
 }
-VXK_FN uint32_t vxk_load32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-VXK_FN uint64_t vxk_load64(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-VXK_FN void vxk_fence(void) { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
-VXK_FN void vxk_store32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+VXK_FN uint32_t vxk_load32(const uint32_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+VXK_FN uint64_t vxk_load64(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+VXK_FN void vxk_fence(void)
+{
+    __atomic_thread_fence(__ATOMIC_ACQ_REL);
+}
+VXK_FN void vxk_store32(uint32_t *p, uint32_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
 VXK_FN uint32_t vxk_atomic_min32(uint32_t *p, uint32_t v)
 {
     uint32_t old = vxk_load32(p);
@@ -127,11 +244,29 @@ VXK_FN uint64_t vxk_atomic_min64(uint64_t *p, uint64_t v)
 
 #endif
 
-VXK_FN float vxk_min(float a, float b) { return a < b ? a : b; }
-VXK_FN float vxk_max(float a, float b) { return a > b ? a : b; }
-VXK_FN int32_t vxk_mini(int32_t a, int32_t b) { return a < b ? a : b; }
-VXK_FN int32_t vxk_maxi(int32_t a, int32_t b) { return a > b ? a : b; }
-VXK_FN uint32_t vxk_minu(uint32_t a, uint32_t b) { return a < b ? a : b; }
-VXK_FN uint32_t vxk_maxu(uint32_t a, uint32_t b) { return a > b ? a : b; }
+VXK_FN float vxk_min(float a, float b)
+{
+    return a < b ? a : b;
+}
+VXK_FN float vxk_max(float a, float b)
+{
+    return a > b ? a : b;
+}
+VXK_FN int32_t vxk_mini(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+VXK_FN int32_t vxk_maxi(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+VXK_FN uint32_t vxk_minu(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+VXK_FN uint32_t vxk_maxu(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
 
 #endif

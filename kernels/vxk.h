@@ -34,10 +34,10 @@ enum vxk_kernel {
 
 struct vxk_info {
     enum vxk_backend backend;
-    char name[96];         /* "NVIDIA H200" or "CPU, 2 threads" */
-    uint64_t total_bytes;  /* of the device, or of the machine */
-    uint64_t free_bytes;   /* at this moment */
-    int n_workers;         /* threads, or multiprocessors */
+    char name[96];        /* "NVIDIA H200" or "CPU, 2 threads" */
+    uint64_t total_bytes; /* of the device, or of the machine */
+    uint64_t free_bytes;  /* at this moment */
+    int n_workers;        /* threads, or multiprocessors */
 };
 
 struct vxk_dev;
@@ -45,8 +45,8 @@ struct vxk_queue;
 struct vxk_event;
 
 /*
- * A growing array: `reserve` claims addresses only, `commit` makes the first `n` bytes usable (n never shrinks).
- * The base never moves, so device pointers into it stay valid while it grows.
+ * A growing array: `reserve` claims addresses only, `commit` makes the first `n` bytes usable (n never
+ * shrinks). The base never moves, so device pointers into it stay valid while it grows.
  */
 struct vxk_range {
     void *base;
@@ -59,9 +59,9 @@ struct vxk_ops {
     void (*close)(struct vxk_dev *dev);
     void (*info)(struct vxk_dev *dev, struct vxk_info *out);
 
-    /* Device memory, 256-byte aligned, contents undefined.  Freed blocks are kept for reuse (`trim` gives them back),
-     * so a warm loop asks the driver for nothing.  `free` may be called while work that uses the block is queued on
-     * any queue of this device only after that work was waited for. */
+    /* Device memory, 256-byte aligned, contents undefined.  Freed blocks are kept for reuse (`trim` gives
+     * them back), so a warm loop asks the driver for nothing.  `free` may be called while work that uses the
+     * block is queued on any queue of this device only after that work was waited for. */
     vx_err (*alloc)(struct vxk_dev *dev, uint64_t bytes, void **out);
     void (*free)(struct vxk_dev *dev, void *ptr);
     void (*trim)(struct vxk_dev *dev);
@@ -86,6 +86,7 @@ struct vxk_ops {
     /* Milliseconds of device time between two recorded events that were waited for. */
     vx_err (*event_elapsed)(struct vxk_event *from, struct vxk_event *to, float *ms);
 
+    /* Host memory must stay, and what is uploaded must not change, until the queue was waited for. */
     vx_err (*upload)(struct vxk_queue *q, void *dst_dev, const void *src_host, uint64_t bytes);
     vx_err (*download)(struct vxk_queue *q, void *dst_host, const void *src_dev, uint64_t bytes);
     vx_err (*copy)(struct vxk_queue *q, void *dst_dev, const void *src_dev, uint64_t bytes);
@@ -124,8 +125,8 @@ struct vxk_queue {
 };
 
 /*
- * Opens a device.  backend; index: which GPU (ignored by cpu and guard); n_threads: CPU threads, 0 = as many as the
- * machine has.  detail (may be NULL) says what was missing.
+ * Opens a device.  backend; index: which GPU (ignored by cpu and guard); n_threads: CPU threads, 0 = as many
+ * as the machine has.  detail (may be NULL) says what was missing.
  *
  * Errors: VX_E_UNAVAILABLE no such device, or no driver; VX_E_UNIMPLEMENTED built without CUDA; VX_E_NOMEM.
  * Thread: any; may block while a driver starts.
@@ -137,7 +138,8 @@ int vxk_cuda_available(void);
 /* Name of a kernel ("depth_prepare"), for messages and traces. */
 const char *vxk_kernel_name(enum vxk_kernel k);
 
-/* The one way to launch: VXK_LAUNCH(q, depth_prepare, &args, n), where args is a struct vxk_depth_prepare_args. */
+/* The one way to launch: VXK_LAUNCH(q, depth_prepare, &args, n), where args is a struct
+ * vxk_depth_prepare_args. */
 #define VXK_LAUNCH(q, name, args, n)                                                                         \
     ((q)->dev->ops->launch((q), VXK_K_##name, (const struct vxk_##name##_args *)(args),                      \
                            sizeof(struct vxk_##name##_args), (n)))

@@ -8,9 +8,8 @@
 #define VX__ESDF_H
 
 #include "body/esdf_mark.h"
-#include "snapshot.h"
+#include "cells.h"
 #include "vx/query.h"
-#include "work.h"
 
 struct vx__esdf {
     struct vxk_esdf view; /* pass by value in kernel arguments */
@@ -35,11 +34,6 @@ uint32_t vx__esdf_radius(const struct vx_map_params *params);
  */
 vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
                         const struct vx_query_options *options, const struct vx__esdf **out, struct vx_detail *detail);
-/* The snapshot as signed samples; min_weight 0 = 1. */
-void vx__samples(struct vx_map *map, const struct vx__snapshot *s, uint32_t min_weight, struct vxk_samples *out);
-/* The cells that may own sites (vxk_site_cells), in key, word and cell order: a block of w.  Waits for the queue. */
-vx_err vx__site_cells(struct vx__work *w, const struct vxk_samples *samples, const uint32_t *versions, uint32_t n_versions,
-                      uint32_t **cells, uint32_t *n);
 /* True when the caller of a query gave it up. */
 bool vx__cancelled(const struct vx_query_options *options);
 

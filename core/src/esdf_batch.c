@@ -31,7 +31,7 @@ static vx_err want(struct vx__esdf_build *b, const struct batch *t, int from, in
                    uint32_t need, const uint8_t *have, uint32_t wanted)
 {
     struct vxk_esdf_want_args a = {.c = b->c, .mine = mine, .have = have, .slot = b->level[to].slot,
-        .claimed = b->level[to].list, .n = b->count + to, .first = t->first, .axis = axis, .need = need, .want = wanted};
+        .claimed = b->level[to].list, .n = b->count + to, .reach = b->reach, .first = t->first, .axis = axis, .need = need, .want = wanted};
 
     if (from < 0)
         return VXK_LAUNCH(b->q, esdf_want, &a, t->n * b->width);
@@ -101,7 +101,7 @@ static vx_err link_to(struct vx__esdf_build *b, const struct batch *t, int from,
                       uint32_t wanted, uint32_t *link)
 {
     struct vxk_esdf_link_args a = {.c = b->c, .list = from < 0 ? NULL : b->level[from].list, .have = have,
-        .slot = b->level[to].slot, .link = link, .first = t->first, .axis = axis, .want = wanted};
+        .slot = b->level[to].slot, .link = link, .reach = b->reach, .first = t->first, .axis = axis, .want = wanted};
 
     return VXK_LAUNCH(b->q, esdf_link, &a, (from < 0 ? t->n : b->level[from].n) * b->width);
 }

@@ -1,9 +1,9 @@
 /*
  * vx_err.h - the one table of error codes.
  *
- * A vx_err is VX_OK (0) or negative.  The wire's codes are the same names (proto/voxeld/v1), so a code that the
- * core returns reaches a client unchanged.  Words that say what went wrong with this call travel beside the code
- * in a vx_detail.
+ * A vx_err is VX_OK (0) or negative.  The wire's codes are the same names (proto/voxeld/v1), so a code that
+ * the core returns reaches a client unchanged.  Words that say what went wrong with this call travel beside
+ * the code in a vx_detail.
  */
 #ifndef VX_ERR_H
 #define VX_ERR_H

@@ -39,35 +39,35 @@ VXK_FN void vxk_esdf_number(const struct vxk_esdf_number_args *a, uint32_t i) { 
  * Only entries whose own `mine` has `need` ask (need 0: all).  Element: an entry and an offset, i / n, i % n - reach, n = 2 reach + 1.
  */
 struct vxk_esdf_want_args {
-    struct vxk_candidates c;
+    struct vxk_cells c; /* the candidates */
     const uint32_t *list; /* NULL: entry e is candidate first + e */
     const uint8_t *mine;
     const uint8_t *have;
     uint32_t *slot, *claimed, *n;
-    uint32_t first, axis, need, want;
+    uint32_t reach, first, axis, need, want;
 };
 VXK_FN void vxk_esdf_want(const struct vxk_esdf_want_args *a, uint32_t i)
 {
-    uint32_t width = 2 * a->c.reach + 1, entry = i / width, k = a->list ? a->list[entry] : a->first + entry;
+    uint32_t width = 2 * a->reach + 1, entry = i / width, k = a->list ? a->list[entry] : a->first + entry;
     if (a->need && !(a->mine[k] & a->need))
         return;
-    k = vxk_candidate_along(&a->c, a->c.place[k], a->axis, (int32_t)(i % width) - (int32_t)a->c.reach);
+    k = vxk_cells_along(&a->c, a->c.place[k], a->axis, (int32_t)(i % width) - (int32_t)a->reach);
     if (k != VXK_NONE && (a->have[k] & a->want))
         vxk_esdf_claim(a->slot, a->claimed, a->n, k);
 }
 /* Where an entry reads along one axis: link[i] = place in the list that `slot` numbers, or VXK_NONE.  Element as above. */
 struct vxk_esdf_link_args {
-    struct vxk_candidates c;
+    struct vxk_cells c; /* the candidates */
     const uint32_t *list;
     const uint8_t *have;
     const uint32_t *slot;
     uint32_t *link; /* [entries][2 reach + 1] */
-    uint32_t first, axis, want;
+    uint32_t reach, first, axis, want;
 };
 VXK_FN void vxk_esdf_link(const struct vxk_esdf_link_args *a, uint32_t i)
 {
-    uint32_t width = 2 * a->c.reach + 1, entry = i / width, k = a->list ? a->list[entry] : a->first + entry;
-    k = vxk_candidate_along(&a->c, a->c.place[k], a->axis, (int32_t)(i % width) - (int32_t)a->c.reach);
+    uint32_t width = 2 * a->reach + 1, entry = i / width, k = a->list ? a->list[entry] : a->first + entry;
+    k = vxk_cells_along(&a->c, a->c.place[k], a->axis, (int32_t)(i % width) - (int32_t)a->reach);
     a->link[i] = k != VXK_NONE && (a->have[k] & a->want) ? a->slot[k] : VXK_NONE;
 }
 
@@ -281,7 +281,7 @@ VXK_FN void vxk_esdf_finish(const struct vxk_esdf_finish_args *a, uint32_t i)
         return;
     if (row == 0)
         a->table[a->place[entry]] = n;
-    if (record == VXK_TILE)
+    if (record == VXK_FREE_TILE)
         seen = 255;
     else if (record != VXK_NONE)
         seen = (uint32_t)(a->samples.grid.leaves[record].free[row >> 3] >> ((row & 7) << 3)) & 255;

@@ -27,9 +27,9 @@ struct vxk_samples {
 };
 
 /* A cell's record number, when it has none but is free as a whole. */
-#define VXK_TILE 0xfffffffeu
+#define VXK_FREE_TILE 0xfffffffeu
 
-/* Number of a cell's leaf record, VXK_TILE, or VXK_NONE.  c may be NULL. */
+/* Number of a cell's leaf record, VXK_FREE_TILE, or VXK_NONE.  c may be NULL. */
 VXK_FN uint32_t vxk_record(const struct vxk_chunk *c, uint32_t place)
 {
     const struct vxk_word *w;
@@ -38,7 +38,7 @@ VXK_FN uint32_t vxk_record(const struct vxk_chunk *c, uint32_t place)
         return VXK_NONE;
     w = &c->word[place >> 6];
     if (!(w->leaf >> cell & 1))
-        return w->tile >> cell & 1 ? VXK_TILE : VXK_NONE;
+        return w->tile >> cell & 1 ? VXK_FREE_TILE : VXK_NONE;
     r = vxk_popc64(w->leaf & ((1ull << cell) - 1));
     return w->page[r >> 3] * VXK_LEAVES_A_PAGE + (r & 7);
 }
@@ -82,8 +82,8 @@ VXK_FN uint32_t vxk_row(const struct vxk_samples *s, uint32_t record, uint32_t r
     *negative = 0;
     for (k = 0; k < 8; k++)
         t[k] = 1;
-    if (record == VXK_NONE || record == VXK_TILE)
-        return record == VXK_TILE && s->occupancy ? 255 : 0;
+    if (record == VXK_NONE || record == VXK_FREE_TILE)
+        return record == VXK_FREE_TILE && s->occupancy ? 255 : 0;
     l = &s->grid.leaves[record];
     bits = (uint32_t)(l->active[row >> 3] >> ((row & 7) << 3)) & 255;
     k = bits ? vxk_leaf_rank(l, row << 3) : 0;
@@ -103,51 +103,12 @@ VXK_FN int vxk_sample(const struct vxk_samples *s, uint32_t record, uint32_t n, 
 {
     const struct vxk_leaf *l;
     *t = 1;
-    if (record == VXK_NONE || record == VXK_TILE)
-        return record == VXK_TILE && s->occupancy;
+    if (record == VXK_NONE || record == VXK_FREE_TILE)
+        return record == VXK_FREE_TILE && s->occupancy;
     l = &s->grid.leaves[record];
     if (!(l->active[n >> 6] >> (n & 63) & 1))
         return s->occupancy && (l->free[n >> 6] >> (n & 63) & 1);
     return vxk_value_sample(s, s->grid.values[vxk_leaf_value_index(l, vxk_leaf_rank(l, n))], t);
-}
-
-/*
- * The cells that may own sites: those with a record, and in occupancy maps the free tiles that have a record on their
- * upper side.  By chunk version i >> 6 and word i & 63.
- */
-VXK_FN uint64_t vxk_site_cells(const struct vxk_samples *s, const struct vxk_chunk *c, uint32_t word)
-{
-    uint64_t cells = c->word[word].leaf, left = s->occupancy ? c->word[word].tile : 0;
-    for (; left; left &= left - 1) {
-        uint32_t cell = vxk_ctz64(left);
-        for (int32_t k = 1; k < 8; k++)
-            if (vxk_record_near(&s->grid, c, c->key, word << 6 | cell, k >> 2, k >> 1 & 1, k & 1) < VXK_TILE) {
-                cells |= 1ull << cell;
-                break;
-            }
-    }
-    return cells;
-}
-struct vxk_site_cells_count_args {
-    struct vxk_samples samples;
-    const uint32_t *versions;
-    uint32_t *n; /* [versions * 64] */
-};
-VXK_FN void vxk_site_cells_count(const struct vxk_site_cells_count_args *a, uint32_t i)
-{
-    a->n[i] = vxk_popc64(vxk_site_cells(&a->samples, &a->samples.grid.chunks[a->versions[i >> 6]], i & 63));
-}
-struct vxk_site_cells_list_args {
-    struct vxk_samples samples;
-    const uint32_t *versions;
-    const uint32_t *before; /* [versions * 64] */
-    uint32_t *cells;        /* version index << 12 | place */
-};
-VXK_FN void vxk_site_cells_list(const struct vxk_site_cells_list_args *a, uint32_t i)
-{
-    uint64_t left = vxk_site_cells(&a->samples, &a->samples.grid.chunks[a->versions[i >> 6]], i & 63);
-    for (uint32_t n = a->before[i]; left; left &= left - 1)
-        a->cells[n++] = i << 6 | vxk_ctz64(left);
 }
 
 /* Records of a cell and of its neighbours in +x, +y, +z. */

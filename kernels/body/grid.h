@@ -2,33 +2,29 @@
  * grid.h - the map's data in device memory and how to read it.
  *
  * chunk   128^3 voxels.  Key = voxel coordinate >> 7 on each axis, packed 3 x 21 bits (vxk_key).
- * word    32^3 voxels, the sub-block: the unit of copy-on-write.  64 a chunk, number w = (X << 4 | Y << 2 | Z) with
- *         X, Y, Z = 0..3 the sub-block's place in the chunk.
- * cell    8^3 voxels.  64 a word, bit b = (x << 4 | y << 2 | z), x, y, z = 0..3 the cell's place in the word.
- *         A cell is unknown (neither mask), a free tile (tile bit), or has a leaf record (leaf bit).
- * leaf    record of a cell with active voxels, or of one that is seen in part only (no active voxel, some free).
- *         Voxel number n = x << 6 | y << 3 | z (NanoVDB's order): word x of a mask, bit y << 3 | z.
- * page    leaf records and values live in fixed pages: 8 records or 256 values.  The r-th leaf of a word (r = rank of
- *         its bit) is record r & 7 of page word.page[r >> 3].  The values of a word's active voxels are one running
- *         array in leaf order, cut into pages; leaf.page[] names the (at most three) pages that a leaf's values are on
- *         and leaf.first its first value's place on page[0].
+ * word    32^3 voxels, the sub-block: the unit of copy-on-write.  64 a chunk, number w = (X << 4 | Y << 2 |
+ * Z) with X, Y, Z = 0..3 the sub-block's place in the chunk. cell    8^3 voxels.  64 a word, bit b = (x << 4
+ * | y << 2 | z), x, y, z = 0..3 the cell's place in the word. A cell is unknown (neither mask), a free tile
+ * (tile bit), or has a leaf record (leaf bit). leaf    record of a cell with active voxels, or of one that is
+ * seen in part only (no active voxel, some free). Voxel number n = x << 6 | y << 3 | z (NanoVDB's order):
+ * word x of a mask, bit y << 3 | z. page    leaf records and values live in fixed pages: 8 records or 256
+ * values.  The r-th leaf of a word (r = rank of its bit) is record r & 7 of page word.page[r >> 3].  The
+ * values of a word's active voxels are one running array in leaf order, cut into pages; leaf.page[] names the
+ * (at most three) pages that a leaf's values are on and leaf.first its first value's place on page[0].
  *
- * Every chunk version is immutable once its epoch is published.  `head` of the table is the newest version of a chunk;
- * older ones hang behind it by `prev`, so that a reader that pinned epoch E takes the first with epoch <= E.
+ * Every chunk version is immutable once its epoch is published.  `head` of the table is the newest version of
+ * a chunk; older ones hang behind it by `prev`, so that a reader that pinned epoch E takes the first with
+ * epoch <= E.
  */
 #ifndef VXK_BODY_GRID_H
 #define VXK_BODY_GRID_H
 
 #include "../dev.h"
 
-enum {
-    VXK_LEAVES_A_PAGE = 8,
-    VXK_VALUES_A_PAGE = 256,
-    VXK_KEY_BIAS = 1 << 20
-};
+enum { VXK_LEAVES_A_PAGE = 8, VXK_VALUES_A_PAGE = 256, VXK_KEY_BIAS = 1 << 20 };
 #define VXK_NO_KEY 0ull /* empty slot of a hash table; real keys have bit 63 set */
 
-struct vxk_word { /* 64 bytes: one cache line */
+struct vxk_word {           /* 64 bytes: one cache line */
     uint64_t leaf;          /* cells that have a leaf record */
     uint64_t tile;          /* cells that are free as a whole; disjoint from leaf */
     uint32_t page[8];       /* leaf pages, VXK_NONE where unused */
@@ -48,7 +44,7 @@ struct vxk_chunk { /* 4160 bytes */
     struct vxk_word word[64];
 };
 
-struct vxk_leaf { /* 152 bytes */
+struct vxk_leaf {       /* 152 bytes */
     uint64_t active[8]; /* has a value */
     uint64_t free[8];   /* was seen empty; disjoint from active */
     uint64_t prefix;    /* active voxels before mask word i (i = 1..7): 9 bits at 9 (i - 1) */
@@ -78,8 +74,8 @@ VXK_FN uint64_t vxk_mix64(uint64_t x)
 /* Chunk coordinates, each in [-2^20, 2^20), to key; ascending keys are ascending (x, y, z). */
 VXK_FN uint64_t vxk_key(int32_t x, int32_t y, int32_t z)
 {
-    return 1ull << 63 | (uint64_t)(uint32_t)(x + VXK_KEY_BIAS) << 42 | (uint64_t)(uint32_t)(y + VXK_KEY_BIAS) << 21 |
-           (uint64_t)(uint32_t)(z + VXK_KEY_BIAS);
+    return 1ull << 63 | (uint64_t)(uint32_t)(x + VXK_KEY_BIAS) << 42 |
+           (uint64_t)(uint32_t)(y + VXK_KEY_BIAS) << 21 | (uint64_t)(uint32_t)(z + VXK_KEY_BIAS);
 }
 VXK_FN void vxk_key_xyz(uint64_t key, int32_t *x, int32_t *y, int32_t *z)
 {
@@ -103,8 +99,8 @@ VXK_FN uint32_t vxk_hash_find(const uint64_t *keys, uint32_t slot_mask, uint64_t
     return VXK_NONE;
 }
 
-/* Slot of `key`, inserted when missing (*inserted = 1); VXK_NONE when the table is full.  Any number of elements may
- * insert at once. */
+/* Slot of `key`, inserted when missing (*inserted = 1); VXK_NONE when the table is full.  Any number of
+ * elements may insert at once. */
 VXK_FN uint32_t vxk_hash_insert(uint64_t *keys, uint32_t slot_mask, uint64_t key, int *inserted)
 {
     uint32_t i = (uint32_t)vxk_mix64(key) & slot_mask;
@@ -140,9 +136,18 @@ VXK_FN const struct vxk_chunk *vxk_find_chunk(const struct vxk_grid *g, uint64_t
 }
 
 /* Place of a voxel (0..127 on each axis) in its chunk. */
-VXK_FN uint32_t vxk_word_of(uint32_t x, uint32_t y, uint32_t z) { return x >> 5 << 4 | y >> 5 << 2 | z >> 5; }
-VXK_FN uint32_t vxk_cell_of(uint32_t x, uint32_t y, uint32_t z) { return (x >> 3 & 3) << 4 | (y >> 3 & 3) << 2 | (z >> 3 & 3); }
-VXK_FN uint32_t vxk_voxel_of(uint32_t x, uint32_t y, uint32_t z) { return (x & 7) << 6 | (y & 7) << 3 | (z & 7); }
+VXK_FN uint32_t vxk_word_of(uint32_t x, uint32_t y, uint32_t z)
+{
+    return x >> 5 << 4 | y >> 5 << 2 | z >> 5;
+}
+VXK_FN uint32_t vxk_cell_of(uint32_t x, uint32_t y, uint32_t z)
+{
+    return (x >> 3 & 3) << 4 | (y >> 3 & 3) << 2 | (z >> 3 & 3);
+}
+VXK_FN uint32_t vxk_voxel_of(uint32_t x, uint32_t y, uint32_t z)
+{
+    return (x & 7) << 6 | (y & 7) << 3 | (z & 7);
+}
 /* First voxel (0..120) of a cell in its chunk. */
 VXK_FN void vxk_cell_base(uint32_t w, uint32_t cell, uint32_t *x, uint32_t *y, uint32_t *z)
 {
@@ -174,7 +179,8 @@ VXK_FN uint64_t vxk_leaf_value_index(const struct vxk_leaf *l, uint32_t k)
 /* Evidence at a voxel. */
 enum { VXK_UNKNOWN = 0, VXK_FREE = 1, VXK_ACTIVE = 2 };
 /* State of voxel (x, y, z in 0..127) of a chunk version (NULL = unknown); VXK_ACTIVE also gives its value. */
-VXK_FN int vxk_chunk_voxel(const struct vxk_grid *g, const struct vxk_chunk *c, uint32_t x, uint32_t y, uint32_t z, uint32_t *value)
+VXK_FN int vxk_chunk_voxel(const struct vxk_grid *g, const struct vxk_chunk *c, uint32_t x, uint32_t y,
+                           uint32_t z, uint32_t *value)
 {
     const struct vxk_word *w;
     const struct vxk_leaf *l;
@@ -198,12 +204,22 @@ VXK_FN int vxk_chunk_voxel(const struct vxk_grid *g, const struct vxk_chunk *c, 
 /* The same from voxel coordinates of the map, each in [-2^27, 2^27). */
 VXK_FN int vxk_voxel(const struct vxk_grid *g, int32_t x, int32_t y, int32_t z, uint32_t *value)
 {
-    return vxk_chunk_voxel(g, vxk_find_chunk(g, vxk_key(x >> 7, y >> 7, z >> 7)), (uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127, value);
+    return vxk_chunk_voxel(g, vxk_find_chunk(g, vxk_key(x >> 7, y >> 7, z >> 7)), (uint32_t)x & 127,
+                           (uint32_t)y & 127, (uint32_t)z & 127, value);
 }
 
 /* TSDF value: signed distance in units of tau_max / 32767 in the low 16 bits, weight in the high 16. */
-VXK_FN int32_t vxk_tsdf_distance(uint32_t v) { return (int32_t)(int16_t)(uint16_t)(v & 0xffff); }
-VXK_FN uint32_t vxk_tsdf_weight(uint32_t v) { return v >> 16; }
-VXK_FN uint32_t vxk_tsdf_pack(int32_t t, uint32_t w) { return (uint32_t)(uint16_t)(int16_t)t | w << 16; }
+VXK_FN int32_t vxk_tsdf_distance(uint32_t v)
+{
+    return (int32_t)(int16_t)(uint16_t)(v & 0xffff);
+}
+VXK_FN uint32_t vxk_tsdf_weight(uint32_t v)
+{
+    return v >> 16;
+}
+VXK_FN uint32_t vxk_tsdf_pack(int32_t t, uint32_t w)
+{
+    return (uint32_t)(uint16_t)(int16_t)t | w << 16;
+}
 
 #endif

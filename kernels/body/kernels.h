@@ -4,11 +4,11 @@
 #ifndef VXK_BODY_KERNELS_H
 #define VXK_BODY_KERNELS_H
 
-#include "pool.h"
-#include "frame.h"
 #include "digest.h"
 #include "esdf.h"
+#include "frame.h"
 #include "mesh.h"
+#include "pool.h"
 #include "query.h"
 #include "selftest.h"
 

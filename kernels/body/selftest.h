@@ -12,7 +12,10 @@ struct vxk_selftest_affine_args {
     float *out;
     float scale, add;
 };
-VXK_FN void vxk_selftest_affine(const struct vxk_selftest_affine_args *a, uint32_t i) { a->out[i] = a->in[i] * a->scale + a->add; }
+VXK_FN void vxk_selftest_affine(const struct vxk_selftest_affine_args *a, uint32_t i)
+{
+    a->out[i] = a->in[i] * a->scale + a->add;
+}
 
 /* Inserts keys[i] and counts the insertions: duplicates must count once. */
 struct vxk_selftest_hash_args {

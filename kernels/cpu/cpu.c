@@ -360,7 +360,7 @@ static const struct vxk_cpu_kernel *choose_table(void)
 #ifdef VXK_HAVE_AVX2
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-        __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("popcnt"))
+        __builtin_cpu_supports("popcnt"))
         return vxk_cpu_table_avx2;
 #endif
     return vxk_cpu_table_baseline;
