@@ -44,3 +44,9 @@ vx_err vxd_ipc_dir_take(const char *dir, int *lock, struct vx_detail *detail)
     *lock = fd;
     return VX_OK;
 }
+
+void vxd_ipc_dir_leave(const char *dir, int lock)
+{
+    remove_sockets(dir);
+    close(lock);
+}

@@ -12,5 +12,7 @@
  * Errors: VX_E_EXISTS another daemon serves it; VX_E_UNAVAILABLE it can't be made, entered or locked.
  */
 vx_err vxd_ipc_dir_take(const char *dir, int *lock, struct vx_detail *detail);
+/* Removes the sockets (libzmq leaves them) and gives the folder up. */
+void vxd_ipc_dir_leave(const char *dir, int lock);
 
 #endif

@@ -62,7 +62,7 @@ fail:
     if (device)
         vx_device_close(device);
     if (lock >= 0)
-        close(lock);
+        vxd_ipc_dir_leave(config->ipc_dir, lock);
     return err;
 }
 
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     enum vxd_action action;
     struct vx_detail detail = {{0}, {0}};
     if (vxd_options_read(argc, argv, &config, &action, &detail) != VX_OK) {
-        fprintf(stderr, "voxeld: %s\n", detail.text);
+        fprintf(stderr, "voxeld: %s%s%s\n", detail.field, detail.field[0] ? ": " : "", detail.text);
         return EXIT_USAGE;
     }
     if (action == VXD_HELP)

@@ -39,7 +39,7 @@ static vx_err set(struct vxd_config *config, const struct option *option, const 
     struct vx_detail why = {{0}, {0}};
     vx_err err = vxd_config_set(config, option->key, value, &why);
     if (err != VX_OK)
-        return vx_fail(detail, err, option->key, "%s: %.250s", option->name, why.text);
+        return vx_fail(detail, err, "", "%s: %.250s", option->name, why.text);
     return VX_OK;
 }
 

@@ -44,6 +44,7 @@ struct vxd_server {
     uint64_t started_ns;
     uint64_t n_bad_messages;
     uint64_t n_errors[VXD_N_CODES];
+    uint64_t n_ended[VXD_N_CODES]; /* sessions that were doomed, by cause */
     struct vxd_hist hist[VXD_N_WORK];
 
     bool stopping;

@@ -99,6 +99,7 @@ void vxd_session_doom(struct vxd_session *session, vx_err why, const char *words
     if (session->doomed)
         return;
     session->doomed = why;
+    ++session->server->n_ended[vxw_code_from_err(why)];
     vxd_log(VXD_LOG_WARN, "session_doomed", "session=%llu code=%s why=\"%s\"", (unsigned long long)session->serial,
             vx_err_name(why), words);
 }

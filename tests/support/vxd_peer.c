@@ -74,9 +74,14 @@ void vxd_proc_start(struct vxd_proc *proc, const char *name, const char *const *
     vxd_peer_close(&peer);
 }
 
+pid_t vxd_proc_spawn(const char *name, const char *const *args)
+{
+    return spawn(name, NULL, NULL, args);
+}
+
 int vxd_proc_run(const char *name, const char *const *args)
 {
-    return wait_for(spawn(name, NULL, NULL, args));
+    return wait_for(vxd_proc_spawn(name, args));
 }
 
 int vxd_proc_wait(struct vxd_proc *proc, int signal)

@@ -26,7 +26,9 @@ struct vxd_proc {
 /* Starts program `name` from the folder of the running test with --ipc-dir and `args` (NULL-terminated, may be NULL),
  * and waits until it answers HELLO. */
 void vxd_proc_start(struct vxd_proc *proc, const char *name, const char *const *args);
-/* Starts it and waits for its end; returns the exit status (128 + signal).  dir: NULL = a fresh one. */
+/* Starts it with exactly these arguments. */
+pid_t vxd_proc_spawn(const char *name, const char *const *args);
+/* The same, and waits for its end; returns the exit status (128 + signal). */
 int vxd_proc_run(const char *name, const char *const *args);
 /* Sends the signal (0: none), waits for the end, and returns the exit status (128 + signal). */
 int vxd_proc_wait(struct vxd_proc *proc, int signal);

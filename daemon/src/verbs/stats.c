@@ -158,7 +158,7 @@ static void report_free(struct report *r)
 
 static bool report_alloc(struct report *r, size_t n_maps, size_t n_streams)
 {
-    size_t n_codes = (n_streams + 1) * VXD_N_CODES, n_latencies = (n_maps + 1) * VXD_N_WORK;
+    size_t n_codes = (n_streams + 2) * VXD_N_CODES, n_latencies = (n_maps + 1) * VXD_N_WORK;
     memset(r, 0, sizeof *r);
     r->maps = calloc(n_maps + 1, sizeof *r->maps);
     r->map_list = calloc(n_maps + 1, sizeof *r->map_list);
@@ -189,6 +189,7 @@ static void report_fill(struct report *r, const struct stats_request *s)
             map_fill(r, s->maps[i], &s->infos[i]);
     r->body.latencies = latencies_fill(r, server->hist, &r->body.n_latencies);
     r->body.errors = codes_fill(r, server->n_errors, &r->body.n_errors);
+    r->body.ended = codes_fill(r, server->n_ended, &r->body.n_ended);
     r->body.n_bad_messages = server->n_bad_messages;
     r->body.transfer_bytes = server->transfer_bytes;
 }
