@@ -50,7 +50,7 @@ static const char USAGE[] =
     "  --pool-cap BYTES         hard cap of the device's pool (default three quarters of what is free)\n"
     "  --frames N               only the first N frames\n"
     "  --min-range M  --max-range M  --no-carving\n"
-    "  --repeat K               timed passes (default 1)\n"
+    "  --repeat K               timed passes (default 1; 0: validate only, times are 0)\n"
     "  --mesh FILE.ply          mesh the map, time it, write it\n"
     "  --esdf                   time the distance field and batches of 1000 points\n";
 
@@ -96,7 +96,7 @@ static bool parse_option(struct options *o, const char *name, const char *value)
     if (strcmp(name, "--pool-cap") == 0)
         return bench_parse_uint(value, UINT64_MAX, &o->device.cap_bytes);
     if (strcmp(name, "--repeat") == 0)
-        return bench_parse_uint(value, 10000, &o->repeat) && o->repeat > 0;
+        return bench_parse_uint(value, 10000, &o->repeat);
     return false;
 }
 
@@ -350,7 +350,8 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     struct extras extras = {0};
     vx_err err;
     VX_TRY(vx_device_open(&o->device, &device, detail));
-    VX_TRY(run_pass(device, o, &validated, NULL, NULL, detail));
+    VX_TRY(run_pass(device, o, &validated, NULL, o->repeat ? NULL : &map, detail));
+    timed = validated;
     for (uint64_t k = 0; k < o->repeat; k++) {
         VX_TRY(run_pass(device, o, &timed, &samples, k + 1 == o->repeat ? &map : NULL, detail));
         if (memcmp(timed.digest, validated.digest, 32) != 0)
