@@ -260,7 +260,7 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /*
- * Places of the hits, without those in the outermost fiftieth on a side: a few far readings do not make the
+ * Places of the hits, without those in the outermost hundredth on a side: a few far readings do not make the
  * picture small. points: [pixels][3].
  */
 static vx_err inner_hits(const struct camera *camera, const struct hit *hits, double (*points)[3],
@@ -284,8 +284,8 @@ static vx_err inner_hits(const struct camera *camera, const struct hit *hits, do
         for (size_t k = 0; k < found; k++)
             value[k] = points[k][i];
         qsort(value, found, sizeof *value, compare_doubles);
-        lo[i] = value[found / 50];
-        hi[i] = value[found - 1 - found / 50];
+        lo[i] = value[found / 100];
+        hi[i] = value[found - 1 - found / 100];
     }
     free(value);
     for (size_t k = 0; k < found; k++) {
@@ -303,7 +303,7 @@ static vx_err inner_hits(const struct camera *camera, const struct hit *hits, do
  * rest. */
 static const struct {
     double up[3], weight;
-} UPS[] = {{{0, 0, 1}, 1.3}, {{0, -1, 0}, 1.25}, {{0, 1, 0}, 1.1},
+} UPS[] = {{{0, 0, 1}, 1.3}, {{0, -1, 0}, 1.2}, {{0, 1, 0}, 1.15},
            {{0, 0, -1}, 1},  {{1, 0, 0}, 0.9},   {{-1, 0, 0}, 0.9}};
 
 enum { N_UPS = sizeof UPS / sizeof *UPS, N_AZIMUTHS = 8 };
