@@ -255,6 +255,18 @@ struct vxd_got vxd_peer_get(struct vxd_peer *peer)
     }
 }
 
+bool vxd_peer_try(struct vxd_peer *peer, int timeout_ms, struct vxd_got *got)
+{
+    zmq_pollitem_t item = {.socket = peer->socket, .events = ZMQ_POLLIN};
+    while (zmq_poll(&item, 1, timeout_ms) > 0) {
+        *got = get_any(peer);
+        if (got->header->body_case != VOXELD__V1__HEADER__BODY_PING)
+            return true;
+        vxd_got_free(got);
+    }
+    return false;
+}
+
 struct vxd_got vxd_peer_expect(struct vxd_peer *peer, unsigned type, uint64_t req_id)
 {
     struct vxd_got got = vxd_peer_get(peer);

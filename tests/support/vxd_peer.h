@@ -61,7 +61,9 @@ uint64_t vxd_peer_send(struct vxd_peer *peer, vxw_header *header, const void *pa
 void vxd_peer_send_raw(struct vxd_peer *peer, const void *const *frames, const size_t *n, int n_frames);
 /* The next message that is not a PING. */
 struct vxd_got vxd_peer_get(struct vxd_peer *peer);
-/* The same, and checks its type and req_id. */
+/* The same if one is there or comes within that time; false if not. */
+bool vxd_peer_try(struct vxd_peer *peer, int timeout_ms, struct vxd_got *got);
+/* As get, and checks its type and req_id. */
 struct vxd_got vxd_peer_expect(struct vxd_peer *peer, unsigned type, uint64_t req_id);
 /* Expects ERROR with that code; field NULL: any. */
 void vxd_peer_expect_error(struct vxd_peer *peer, uint64_t req_id, Voxeld__V1__Code code, const char *field);
