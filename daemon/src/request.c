@@ -166,7 +166,8 @@ static void done(struct vxd_job *job)
 
 static struct vxd_worker *worker_of(struct vxd_request *request)
 {
-    return request->ops->lane == VXD_LANE_MISC ? &request->server->misc : &request->map->lane[request->ops->lane];
+    return request->ops->lane == VXD_LANE_MISC ? &request->server->misc
+                                               : &request->map->lane[request->ops->lane];
 }
 
 void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worker)

@@ -40,8 +40,8 @@ static void on_retry(uv_timer_t *handle)
 }
 
 /*
- * ZMQ_FD is edge-triggered and a send swallows the edge, so every socket is asked for its events after everything
- * that may have sent, right before the loop would block; the poll handles only wake it.
+ * ZMQ_FD is edge-triggered and a send swallows the edge, so every socket is asked for its events after
+ * everything that may have sent, right before the loop would block; the poll handles only wake it.
  */
 static void on_prepare(uv_prepare_t *handle)
 {
@@ -178,8 +178,10 @@ static vx_err open_handles(struct vxd_server *server)
         uv_signal_init(loop, &server->sigterm) || uv_signal_init(loop, &server->sigint))
         return VX_E_NOMEM;
     server->prepare.data = server->tick.data = server->sigterm.data = server->sigint.data = server;
-    if (uv_prepare_start(&server->prepare, on_prepare) || uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS) ||
-        uv_signal_start(&server->sigterm, on_signal, SIGTERM) || uv_signal_start(&server->sigint, on_signal, SIGINT))
+    if (uv_prepare_start(&server->prepare, on_prepare) ||
+        uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS) ||
+        uv_signal_start(&server->sigterm, on_signal, SIGTERM) ||
+        uv_signal_start(&server->sigint, on_signal, SIGINT))
         return VX_E_NOMEM;
     return VX_OK;
 }

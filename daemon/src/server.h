@@ -52,8 +52,8 @@ struct vxd_server {
     uint64_t stop_ns;
 };
 
-/* Opens loop, sockets and workers in config->ipc_dir.  The device is the caller's.  On error nothing stays open.
- * Errors: VX_E_UNAVAILABLE; VX_E_NOMEM. */
+/* Opens loop, sockets and workers in config->ipc_dir.  The device is the caller's.  On error nothing stays
+ * open. Errors: VX_E_UNAVAILABLE; VX_E_NOMEM. */
 vx_err vxd_server_open(struct vxd_server *server, const struct vxd_config *config, struct vx_device *device,
                        struct vx_detail *detail);
 /* Runs until stopped; maps are gone afterwards. */

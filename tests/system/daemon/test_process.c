@@ -32,7 +32,8 @@ static void open_gate(void)
     fclose(f);
 }
 
-/* Every accepted frame is integrated and acknowledged, one that comes later is refused, and the exit status is 0. */
+/* Every accepted frame is integrated and acknowledged, one that comes later is refused, and the exit status
+ * is 0. */
 START_TEST(sigterm_finishes_frames)
 {
     struct vxd_peer admin, ingest, query;
@@ -121,7 +122,8 @@ START_TEST(shutdown_verb)
     vxd_peer_map_create(&admin, "m", 0.1);
     header.body_case = VOXELD__V1__HEADER__BODY_SHUTDOWN;
     header.shutdown = &body;
-    struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_RESULT, vxd_peer_send(&admin, &header, NULL, 0));
+    struct vxd_got got =
+        vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_RESULT, vxd_peer_send(&admin, &header, NULL, 0));
     vxd_got_free(&got);
     ck_assert_int_eq(vxd_proc_wait(&proc, 0), 0);
     vxd_peer_close(&admin);
@@ -185,12 +187,15 @@ START_TEST(options)
     ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--backend", "gpu", NULL}), 2);
     ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--backend", NULL}), 2);
     ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--memory-cap=-5", NULL}), 2);
-    ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--config", "/nowhere", "--check-config", NULL}), 2);
+    ck_assert_int_eq(
+        vxd_proc_run("voxeld_fake", (const char *const[]){"--config", "/nowhere", "--check-config", NULL}),
+        2);
     snprintf(config, sizeof config, "%s/bad.yaml", proc.base);
     f = fopen(config, "w");
     fputs("limits: {sessions: 0}\n", f);
     fclose(f);
-    ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--config", config, "--check-config", NULL}), 2);
+    ck_assert_int_eq(
+        vxd_proc_run("voxeld_fake", (const char *const[]){"--config", config, "--check-config", NULL}), 2);
     setenv("VOXELD_THREADS", "many", 1);
     ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--check-config", NULL}), 2);
     unsetenv("VOXELD_THREADS");
@@ -199,7 +204,8 @@ START_TEST(options)
     /* a backend that this build doesn't have is an error, not a silent other one */
     char dir[96];
     snprintf(dir, sizeof dir, "%s/other", proc.base);
-    ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--ipc-dir", dir, "--backend", "cuda", NULL}), 1);
+    ck_assert_int_eq(
+        vxd_proc_run("voxeld_fake", (const char *const[]){"--ipc-dir", dir, "--backend", "cuda", NULL}), 1);
 }
 END_TEST
 

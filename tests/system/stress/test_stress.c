@@ -1,7 +1,8 @@
 /*
- * Frames, queries, meshes, digests, clears, deletions, cancellations and sessions that leave, mixed at random, against a real daemon.
- * Every request is answered once and as the protocol says, epochs of a map only rise, and in the end the device and
- * the daemon have given everything back.  VXD_STRESS_SEED repeats a run, VXD_STRESS_STEPS makes it longer.
+ * Frames, queries, meshes, digests, clears, deletions, cancellations and sessions that leave, mixed at
+ * random, against a real daemon. Every request is answered once and as the protocol says, epochs of a map
+ * only rise, and in the end the device and the daemon have given everything back.  VXD_STRESS_SEED repeats a
+ * run, VXD_STRESS_STEPS makes it longer.
  */
 #include "vxd_peer.h"
 
@@ -36,7 +37,8 @@ static unsigned below(unsigned n)
 
 /* ------------------------------------------------------------------ what is open */
 
-/* Requests of query and admin by number: the type of the expected answer, 0 = not open, SENDING = parts are on the way. */
+/* Requests of query and admin by number: the type of the expected answer, 0 = not open, SENDING = parts are
+ * on the way. */
 enum { SENDING = 0xffff };
 static uint16_t open_query[MAX_OPEN], open_admin[MAX_OPEN];
 static int n_open;
@@ -49,7 +51,7 @@ static struct stream {
     uint64_t open_req; /* OPEN_STREAM under way */
 } streams[N_STREAMS];
 
-static uint64_t epoch_of[N_MAPS];     /* of the last ACK */
+static uint64_t epoch_of[N_MAPS]; /* of the last ACK */
 static uint8_t uuid_of[N_MAPS][16];
 
 static void expect_later(struct vxd_peer *peer, uint64_t req, uint16_t type)
@@ -112,7 +114,8 @@ static void send_points(const char *map, bool parts)
     header.body_bytes = parts ? body.n * 12 : 0;
     uint64_t req = vxd_peer_send(&query, &header, parts ? NULL : points, parts ? 0 : body.n * 12);
     expect_later(&query, req, VOXELD__V1__HEADER__BODY_RESULT);
-    if (parts) { /* the daemon gives 8 credits for this, so the parts may follow at once, if the request is taken */
+    if (parts) { /* the daemon gives 8 credits for this, so the parts may follow at once, if the request is
+                    taken */
         vxw_header part_header = VOXELD__V1__HEADER__INIT;
         Voxeld__V1__Part part = VOXELD__V1__PART__INIT;
         part.last = true;
@@ -212,8 +215,8 @@ static void on_reply(struct vxd_peer *peer, const struct vxd_got *got)
             return;
         }
     } else if (h->body_case == VOXELD__V1__HEADER__BODY_ERROR) {
-        ck_assert_msg(may_fail_with(h->error->code), "code %d: %.*s", h->error->code, (int)h->error->message.len,
-                      (const char *)h->error->message.data);
+        ck_assert_msg(may_fail_with(h->error->code), "code %d: %.*s", h->error->code,
+                      (int)h->error->message.len, (const char *)h->error->message.data);
         n_cancelled += h->error->code == VOXELD__V1__CODE__CODE_CANCELLED;
     } else {
         ck_assert_str_eq(vxw_type_name(h->body_case), vxw_type_name(open[h->req_id]));
@@ -263,7 +266,8 @@ static void on_ingest(const struct vxd_got *got)
         streams[i].open_req = 0;
         --n_open;
         if (h->body_case == VOXELD__V1__HEADER__BODY_ERROR) {
-            /* ALREADY_EXISTS: the NACK spoke of a map that is being deleted, the stream goes with it a moment later */
+            /* ALREADY_EXISTS: the NACK spoke of a map that is being deleted, the stream goes with it a moment
+             * later */
             ck_assert(may_fail_with(h->error->code));
             return;
         }
@@ -310,7 +314,8 @@ static void step(void)
     } else if (what < 72) {
         send_named(&query, VOXELD__V1__HEADER__BODY_MESH, map, VOXELD__V1__HEADER__BODY_RESULT);
     } else if (what < 77) {
-        send_named(&admin, VOXELD__V1__HEADER__BODY_MAP_DIGEST, map, VOXELD__V1__HEADER__BODY_MAP_DIGEST_REPLY);
+        send_named(&admin, VOXELD__V1__HEADER__BODY_MAP_DIGEST, map,
+                   VOXELD__V1__HEADER__BODY_MAP_DIGEST_REPLY);
     } else if (what < 82) {
         send_named(&query, VOXELD__V1__HEADER__BODY_MAP_INFO, map, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY);
     } else if (what < 85) {
@@ -358,7 +363,8 @@ static void mix(long n)
     }
     ck_assert_msg(!n_open, "%d requests and frames were never answered", n_open);
     for (int m = 0; m < N_MAPS; ++m)
-        send_named(&admin, VOXELD__V1__HEADER__BODY_MAP_DELETE, map_names[m], VOXELD__V1__HEADER__BODY_RESULT);
+        send_named(&admin, VOXELD__V1__HEADER__BODY_MAP_DELETE, map_names[m],
+                   VOXELD__V1__HEADER__BODY_RESULT);
     while (n_open)
         take(&admin, 1000);
 }
@@ -374,8 +380,8 @@ START_TEST(everything_at_once)
     mix(n_steps);
     ck_assert_uint_eq(device_used(&transfer_bytes), used);
     ck_assert_uint_eq(transfer_bytes, 0);
-    printf("%ld requests answered (%ld cancelled), %ld frames sent (%ld refused)\n", n_answered, n_cancelled, n_frames,
-           n_refused);
+    printf("%ld requests answered (%ld cancelled), %ld frames sent (%ld refused)\n", n_answered, n_cancelled,
+           n_frames, n_refused);
     ck_assert_int_gt(n_frames, n_steps / 20);
     ck_assert_int_eq(vxd_proc_wait(&proc, SIGTERM), 0);
 }
@@ -383,7 +389,8 @@ END_TEST
 
 static void set_up(void)
 {
-    vxd_proc_start(&proc, "voxeld", (const char *const[]){"--backend", "cpu", "--memory-cap", "536870912", NULL});
+    vxd_proc_start(&proc, "voxeld",
+                   (const char *const[]){"--backend", "cpu", "--memory-cap", "536870912", NULL});
     vxd_peer_hello(&admin, &proc, "admin");
     vxd_peer_hello(&query, &proc, "query");
     vxd_peer_hello(&ingest, &proc, "ingest");
