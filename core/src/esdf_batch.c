@@ -131,11 +131,11 @@ static vx_err pass_1(struct vx__esdf_build *b, struct batch *t)
 static vx_err pass_2(struct vx__esdf_build *b, struct batch *t)
 {
     struct vxk_esdf_conv_args zy = {.in16 = t->line + 1024, .link = t->plane_link[0], .out = t->plane, .in_stride = 1536,
-        .out_stride = 1024, .reach = b->reach, .stride_a = 1, .stride_b = 8, .stride_o = 64, .limit = b->limit};
+        .out_stride = 1024, .radius = b->radius, .reach = b->reach, .stride_a = 1, .stride_b = 8, .stride_o = 64, .limit = b->limit};
     struct vxk_esdf_conv_args yz = {.in16 = t->line + 512, .link = t->plane_link[1], .out = t->plane, .in_stride = 1536,
-        .out_stride = 1024, .reach = b->reach, .stride_a = 1, .stride_b = 64, .stride_o = 8, .limit = b->limit, .merge = 1};
+        .out_stride = 1024, .radius = b->radius, .reach = b->reach, .stride_a = 1, .stride_b = 64, .stride_o = 8, .limit = b->limit, .merge = 1};
     struct vxk_esdf_conv_args xz = {.in16 = t->line, .link = t->plane_link[2], .out = t->plane + 512, .in_stride = 1536,
-        .out_stride = 1024, .reach = b->reach, .stride_a = 64, .stride_b = 1, .stride_o = 8, .limit = b->limit};
+        .out_stride = 1024, .radius = b->radius, .reach = b->reach, .stride_a = 64, .stride_b = 1, .stride_o = 8, .limit = b->limit};
     uint32_t n = b->level[PLANES].n * 64;
 
     VX_TRY_RET(link_to(b, t, PLANES, LINES, 1, b->lines, VXK_ESDF_Z, t->plane_link[0]));
@@ -150,9 +150,9 @@ static vx_err pass_2(struct vx__esdf_build *b, struct batch *t)
 static vx_err pass_3(struct vx__esdf_build *b, struct batch *t)
 {
     struct vxk_esdf_conv_args ax = {.in32 = t->plane, .link = t->out_link[0], .out = t->square, .in_stride = 1024,
-        .out_stride = 512, .reach = b->reach, .stride_a = 8, .stride_b = 1, .stride_o = 64, .limit = b->limit};
+        .out_stride = 512, .radius = b->radius, .reach = b->reach, .stride_a = 8, .stride_b = 1, .stride_o = 64, .limit = b->limit};
     struct vxk_esdf_conv_args by = {.in32 = t->plane + 512, .link = t->out_link[1], .out = t->square, .in_stride = 1024,
-        .out_stride = 512, .reach = b->reach, .stride_a = 64, .stride_b = 1, .stride_o = 8, .limit = b->limit, .merge = 1};
+        .out_stride = 512, .radius = b->radius, .reach = b->reach, .stride_a = 64, .stride_b = 1, .stride_o = 8, .limit = b->limit, .merge = 1};
     struct vxk_esdf_exists_args exists = {.square = t->square, .exists = t->rank, .limit = b->limit};
 
     VX_TRY_RET(link_to(b, t, -1, PLANES, 0, b->planes, VXK_ESDF_A, t->out_link[0]));

@@ -173,13 +173,12 @@ VXK_FN void vxk_esdf_line(const struct vxk_esdf_line_args *a, uint32_t i)
         out[e * a->stride_o] = (uint16_t)best[e];
 }
 
-/* min over d of in + (256 d)^2 for the 8 voxels of a row; `from` = place of in[0] from the row's first voxel. */
-VXK_FN void vxk_esdf_accumulate(int32_t acc[8], int32_t in, int32_t from)
+/* acc = min(acc, in + (256 d)^2) for the 8 voxels of a row; `at` = place of the value from the row's first voxel. */
+VXK_FN void vxk_esdf_accumulate(int32_t acc[8], int32_t in, int32_t at)
 {
-    for (int32_t o = 0; o < 8; o++) {
-        int32_t d = from - o;
-        acc[o] = vxk_mini(acc[o], in + d * d * 65536);
-    }
+    int32_t base = in + at * at * 65536, step = at * 131072; /* (at - o)^2 = at^2 - 2 at o + o^2 */
+    for (int32_t o = 0; o < 8; o++)
+        acc[o] = vxk_mini(acc[o], base - step * o + o * o * 65536);
 }
 /*
  * One convolution.  in: rows of 8 along the axis, row r of an entry at r * 8; in16 (distances, squared here) or in32.
@@ -192,33 +191,45 @@ struct vxk_esdf_conv_args {
     const uint32_t *link; /* [entries][2 reach + 1] */
     int32_t *out;
     uint32_t in_stride, out_stride; /* values an entry */
-    uint32_t reach;
+    uint32_t radius, reach;
     uint32_t stride_a, stride_b, stride_o;
     int32_t limit;
     uint32_t merge;
 };
+/* Squares of a row of the input; returns the least. */
+VXK_FN int32_t vxk_esdf_row(const struct vxk_esdf_conv_args *a, uint64_t at, int32_t in[8])
+{
+    int32_t least = VXK_ESDF_INF;
+    for (int32_t e = 0; e < 8; e++) {
+        if (a->in32) {
+            in[e] = a->in32[at + (uint32_t)e];
+        } else {
+            int32_t g = (int32_t)a->in16[at + (uint32_t)e];
+            in[e] = g == VXK_ESDF_NO_SITE ? (int32_t)VXK_ESDF_INF : g * g;
+        }
+        least = vxk_mini(least, in[e]);
+    }
+    return least;
+}
 VXK_FN void vxk_esdf_conv(const struct vxk_esdf_conv_args *a, uint32_t i)
 {
     uint32_t entry = i >> 6, row = i & 63, width = 2 * a->reach + 1;
     const uint32_t *link = a->link + (uint64_t)entry * width;
     int32_t *out = a->out + (uint64_t)entry * a->out_stride + (row >> 3) * a->stride_a + (row & 7) * a->stride_b;
-    int32_t acc[8], any = 0;
+    int32_t acc[8], in[8], any = 0;
     for (uint32_t o = 0; o < 8; o++)
         acc[o] = VXK_ESDF_INF;
     for (uint32_t k = 0; k < width; k++) {
-        uint64_t at = (uint64_t)link[k] * a->in_stride + row * 8;
-        int32_t from = ((int32_t)k - (int32_t)a->reach) * 8;
+        int32_t from = ((int32_t)k - (int32_t)a->reach) * 8, least;
+        int32_t first = vxk_maxi(-(int32_t)a->radius - from, 0), last = vxk_mini((int32_t)a->radius + 7 - from, 7);
         if (link[k] == VXK_NONE)
             continue;
-        for (int32_t e = 0; e < 8; e++) {
-            int32_t v = a->in32 ? a->in32[at + (uint32_t)e] : (int32_t)a->in16[at + (uint32_t)e];
-            if (!a->in32)
-                v = v == VXK_ESDF_NO_SITE ? (int32_t)VXK_ESDF_INF : v * v;
-            if (v > a->limit)
-                continue;
-            vxk_esdf_accumulate(acc, v, from + e);
-            any = 1;
-        }
+        least = vxk_esdf_row(a, (uint64_t)link[k] * a->in_stride + row * 8, in);
+        if (least > a->limit)
+            continue;
+        for (int32_t e = first; e <= last; e++)
+            vxk_esdf_accumulate(acc, in[e], from + e);
+        any = 1;
     }
     if (a->merge) {
         for (uint32_t o = 0; any && o < 8; o++)

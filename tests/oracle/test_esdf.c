@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static enum vxk_backend backend; /* under test; program's argument */
+
 struct sites {
     int32_t (*at)[3]; /* 1/256 voxel, from voxel (0,0,0)'s centre */
     uint32_t n, max;
@@ -140,7 +142,7 @@ START_TEST(brute_force)
 {
     uint64_t seed = 0x5eed0000u + (uint64_t)_i;
     struct vx_map_params p = params_for(cases[_i].radius, cases[_i].occupancy);
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     struct field_dump d;
 
     random_map_fill(f, &seed, cases[_i].corner, cases[_i].size, cases[_i].style);
@@ -158,10 +160,10 @@ START_TEST(same_everywhere)
 {
     struct vx_map_params p = params_for(10, 0);
     struct field_dump d[3];
-    static const struct {
+    const struct {
         enum vxk_backend backend;
         int threads;
-    } on[3] = {{VXK_CPU, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
+    } on[3] = {{backend, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
 
     for (int i = 0; i < 3; i++) {
         struct grid_fixture *f = grid_fixture_create(on[i].backend, on[i].threads, &p, 0);
@@ -183,7 +185,7 @@ END_TEST
 START_TEST(refusal_keeps_the_old)
 {
     struct vx_map_params p = params_for(10, 0);
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     struct field_dump empty, small, big;
     uint64_t seed = 5, held;
 
@@ -216,7 +218,7 @@ END_TEST
 START_TEST(small_scratch_same_field)
 {
     struct vx_map_params p = params_for(10, 0);
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     struct field_dump a, b;
     uint64_t seed = 6, peak;
 
@@ -235,18 +237,41 @@ START_TEST(small_scratch_same_field)
 }
 END_TEST
 
-int main(void)
+/* Bytes held for each voxel within R, all overhead included. */
+START_TEST(memory)
+{
+    struct vx_map_params p = params_for(10, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
+    struct field_dump d;
+    uint64_t n = 0;
+
+    random_map_ball(f, (double[3]){10, 20, 30}, 80, 3, 8000);
+    grid_fixture_publish(f);
+    ck_assert_int_eq(field_dump_get(f, &d), VX_OK);
+    for (uint32_t i = 0; i < d.n_leaves; i++)
+        for (uint32_t k = 0; k < 512; k++)
+            n += (d.pages[i / VXK_ESDF_PAGE][(i % VXK_ESDF_PAGE) * 512 + k] & VXK_ESDF_FAR) != VXK_ESDF_FAR;
+    printf("%.2f bytes for each of %llu voxels within R\n", (double)d.bytes / (double)n, (unsigned long long)n);
+    ck_assert_double_le((double)d.bytes / (double)n, 3.5);
+    field_dump_fini(&d);
+    ck_assert_uint_eq(grid_fixture_destroy(f), 0);
+}
+END_TEST
+
+int main(int argc, char **argv)
 {
     Suite *s = suite_create("esdf");
     TCase *t = tcase_create("oracle");
     SRunner *r;
     int failed;
 
+    backend = grid_fixture_backend(argc, argv);
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, brute_force, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(t, same_everywhere);
     tcase_add_test(t, refusal_keeps_the_old);
     tcase_add_test(t, small_scratch_same_field);
+    tcase_add_test(t, memory);
     suite_add_tcase(s, t);
     r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static enum vxk_backend backend; /* under test; program's argument */
+
 static const struct vx_map_params plain = {.voxel_size_m = 0.25, .esdf_max_distance_m = 2.5, .mode = VX_TSDF};
 
 /* A vertex as the edge that it lies on, in voxels of the map, and its place on it. */
@@ -127,7 +129,7 @@ START_TEST(ball)
 
     p.origin_m[0] = 5e5;
     p.origin_m[1] = 4e6;
-    f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    f = grid_fixture_create(backend, 2, &p, 0);
     random_map_ball(f, centres[_i], r, 4, 2000);
     grid_fixture_publish(f);
     m = mesh_of(f, 0);
@@ -257,7 +259,7 @@ START_TEST(random_signs)
     uint64_t seed = 900 + (uint64_t)_i;
 
     p.mode = randoms[_i].occupancy ? VX_OCCUPANCY : VX_TSDF;
-    f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    f = grid_fixture_create(backend, 2, &p, 0);
     random_map_fill(f, &seed, randoms[_i].corner, randoms[_i].size, randoms[_i].style);
     grid_fixture_publish(f);
     m = mesh_of(f, randoms[_i].min_weight);
@@ -307,10 +309,10 @@ static void fill_twice(struct grid_fixture *f)
 
 START_TEST(same_everywhere)
 {
-    static const struct {
+    const struct {
         enum vxk_backend backend;
         int threads;
-    } on[3] = {{VXK_CPU, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
+    } on[3] = {{backend, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
     struct vx_mesh m[4];
 
     for (int i = 0; i < 3; i++) {
@@ -387,7 +389,7 @@ START_TEST(shift_changes_nothing)
 
     for (int i = -1; i < 3; i++) {
         const int32_t *s = i < 0 ? none : shifts[i];
-        struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &plain, 0), *g = grid_fixture_create(VXK_CPU, 1, &plain, 0);
+        struct grid_fixture *f = grid_fixture_create(backend, 2, &plain, 0), *g = grid_fixture_create(VXK_CPU, 1, &plain, 0);
         uint64_t seed = 4;
         struct vx_mesh m;
         random_map_fill(g, &seed, corner, 26, 2); /* read here, copied with the shift */
@@ -420,7 +422,7 @@ END_TEST
 
 START_TEST(refusals)
 {
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &plain, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &plain, 0);
     struct vx_query_options future = {.min_epoch = 99};
     struct vx_detail detail;
     struct vx_mesh m;
@@ -439,13 +441,14 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
     Suite *s = suite_create("mesh");
     TCase *t = tcase_create("oracle");
     SRunner *r;
     int failed;
 
+    backend = grid_fixture_backend(argc, argv);
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, ball, 0, 4);
     tcase_add_loop_test(t, random_signs, 0, (int)(sizeof randoms / sizeof *randoms));

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static enum vxk_backend backend; /* under test; program's argument */
+
 enum { N = 4000 };
 
 static struct vx_map_params params_of(int occupancy, uint32_t radius)
@@ -38,12 +40,12 @@ static const struct {
 };
 enum { N_SCENES = sizeof scenes / sizeof *scenes };
 
-static struct scene open_scene(int i, enum vxk_backend backend, int threads)
+static struct scene open_scene(int i, enum vxk_backend on, int threads)
 {
     struct scene s = {.p = params_of(scenes[i].occupancy, scenes[i].radius), .seed = 40 + (uint64_t)i, .size = scenes[i].size};
 
     memcpy(s.corner, scenes[i].corner, sizeof s.corner);
-    s.f = grid_fixture_create(backend, threads, &s.p, 0);
+    s.f = grid_fixture_create(on, threads, &s.p, 0);
     random_map_fill(s.f, &s.seed, s.corner, s.size, scenes[i].style);
     grid_fixture_publish(s.f);
     ck_assert_int_eq(field_dump_get(s.f, &s.d), VX_OK);
@@ -147,7 +149,7 @@ static void reference_point(const struct scene *s, const double v[3], struct vx_
 
 START_TEST(points)
 {
-    struct scene s = open_scene(_i, VXK_CPU, 2);
+    struct scene s = open_scene(_i, backend, 2);
     float(*p)[3] = malloc(N * sizeof *p);
     struct vx_point_answer *got = malloc(N * sizeof *got), want;
     struct vx_reply reply;
@@ -232,7 +234,7 @@ static uint32_t reference_sphere(const struct scene *s, const double v[3], doubl
 
 START_TEST(spheres)
 {
-    struct scene s = open_scene(_i, VXK_CPU, 2);
+    struct scene s = open_scene(_i, backend, 2);
     float(*p)[4] = malloc(N * sizeof *p);
     struct vx_point_answer *got = malloc(N * sizeof *got), want;
     struct vx_reply reply;
@@ -288,7 +290,7 @@ END_TEST
 START_TEST(large_sphere)
 {
     struct vx_map_params p = params_of(0, 63);
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     float sphere[4] = {0, 0, 0, 6.3f};
     struct vx_point_answer got;
     struct vx_reply reply;
@@ -385,7 +387,7 @@ static void reference_ray(const struct scene *s, const double o[3], const double
 
 START_TEST(rays)
 {
-    struct scene s = open_scene(_i, VXK_CPU, 2);
+    struct scene s = open_scene(_i, backend, 2);
     enum { RAYS = 1500 };
     float(*p)[6] = malloc(RAYS * sizeof *p);
     struct vx_ray_answer *got = malloc(RAYS * sizeof *got);
@@ -461,7 +463,7 @@ END_TEST
 START_TEST(ball)
 {
     struct vx_map_params p = params_of(0, 10);
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     const double centre[3] = {130.3, 126.8, -2.6}, radius = 14;
     float point[3], ray[6];
     struct vx_point_answer a;
@@ -507,10 +509,10 @@ END_TEST
 
 START_TEST(same_everywhere)
 {
-    static const struct {
+    const struct {
         enum vxk_backend backend;
         int threads;
-    } on[3] = {{VXK_CPU, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
+    } on[3] = {{backend, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
     struct {
         struct vx_point_answer points[N], spheres[N];
         struct vx_ray_answer rays[N];
@@ -547,7 +549,7 @@ static bool give_up(void *context)
 
 START_TEST(slices_and_refusals)
 {
-    struct scene s = open_scene(1, VXK_CPU, 2);
+    struct scene s = open_scene(1, backend, 2);
     uint32_t n = (1u << 20) + 7;
     float(*p)[3] = malloc(n * sizeof *p);
     struct vx_point_answer *got = malloc(n * sizeof *got), few[16];
@@ -577,13 +579,14 @@ START_TEST(slices_and_refusals)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
     Suite *s = suite_create("query");
     TCase *t = tcase_create("oracle");
     SRunner *r;
     int failed;
 
+    backend = grid_fixture_backend(argc, argv);
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, points, 0, N_SCENES);
     tcase_add_loop_test(t, spheres, 0, N_SCENES);

@@ -327,6 +327,23 @@ void grid_fixture_publish(struct grid_fixture *f)
     free(m.values);
 }
 
+enum vxk_backend grid_fixture_backend(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "cpu";
+    enum vxk_backend backend = strcmp(name, "cuda") == 0 ? VXK_CUDA : strcmp(name, "guard") == 0 ? VXK_GUARD : VXK_CPU;
+    struct vx_detail detail = {.text = ""};
+    struct vxk_dev *dev;
+    vx_err err = vxk_open(backend, 0, 1, &dev, &detail);
+
+    if (err == VX_E_UNAVAILABLE || err == VX_E_UNIMPLEMENTED) {
+        printf("skipped: %s: %s\n", vx_err_name(err), detail.text);
+        exit(77);
+    }
+    must(err, "device");
+    dev->ops->close(dev);
+    return backend;
+}
+
 struct grid_fixture *grid_fixture_create(enum vxk_backend backend, int n_threads, const struct vx_map_params *params,
                                          uint64_t cap_bytes)
 {

@@ -12,6 +12,10 @@
 
 struct grid_fixture;
 
+/* Backend of a test program's first argument (cpu, guard, cuda; default cpu).  Ends the program with 77 and the reason
+ * when this machine or this build lacks it. */
+enum vxk_backend grid_fixture_backend(int argc, char **argv);
+
 /* Opens a device and makes an empty map.  cap_bytes: of scratch and held memory together, 0 = none.  Ends the test
  * program when the backend does not open. */
 struct grid_fixture *grid_fixture_create(enum vxk_backend backend, int n_threads, const struct vx_map_params *params,
