@@ -10,6 +10,34 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Open sockets, so that a failed test's are closed when its daemon is stopped. */
+enum { MAX_SOCKETS = 1024 };
+static struct {
+    void *zmq, *socket;
+} open_sockets[MAX_SOCKETS];
+
+static void remember(void *zmq, void *socket)
+{
+    int i = 0;
+    while (i < MAX_SOCKETS && open_sockets[i].socket)
+        ++i;
+    ck_assert_int_lt(i, MAX_SOCKETS);
+    open_sockets[i].zmq = zmq;
+    open_sockets[i].socket = socket;
+}
+
+/* Closes those of a context, or the one socket; one that is closed already is none of them. */
+static void close_sockets(void *zmq, void *socket)
+{
+    for (int i = 0; i < MAX_SOCKETS; ++i) {
+        void *s = open_sockets[i].socket;
+        if (s && (s == socket || (zmq && open_sockets[i].zmq == zmq))) {
+            zmq_close(s);
+            open_sockets[i].socket = NULL;
+        }
+    }
+}
+
 /* ------------------------------------------------------------------ the process */
 
 static void program_path(const char *name, char *out, size_t n)
@@ -108,8 +136,10 @@ void vxd_proc_stop(struct vxd_proc *proc)
         waitpid(proc->pid, NULL, 0);
         proc->pid = 0;
     }
-    if (proc->zmq)
-        zmq_ctx_shutdown(proc->zmq); /* sockets that a failed test left are not waited for */
+    if (proc->zmq) {
+        close_sockets(proc->zmq, NULL);
+        zmq_ctx_term(proc->zmq);
+    }
     proc->zmq = NULL;
     if (proc->base[0])
         nftw(proc->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -126,6 +156,7 @@ void vxd_peer_open(struct vxd_peer *peer, const struct vxd_proc *proc, const cha
     peer->next_req = 1;
     peer->socket = zmq_socket(proc->zmq, ZMQ_DEALER);
     ck_assert_ptr_nonnull(peer->socket);
+    remember(proc->zmq, peer->socket);
     zmq_setsockopt(peer->socket, ZMQ_LINGER, &linger, sizeof linger);
     zmq_setsockopt(peer->socket, ZMQ_RECONNECT_IVL, &ivl, sizeof ivl);
     zmq_setsockopt(peer->socket, ZMQ_RCVTIMEO, &timeout, sizeof timeout);
@@ -136,7 +167,8 @@ void vxd_peer_open(struct vxd_peer *peer, const struct vxd_proc *proc, const cha
 
 void vxd_peer_close(struct vxd_peer *peer)
 {
-    zmq_close(peer->socket);
+    if (peer->socket)
+        close_sockets(NULL, peer->socket);
     peer->socket = NULL;
 }
 

@@ -8,6 +8,7 @@ target_link_libraries(voxeld_fake PRIVATE vx_daemon)
 
 foreach(topic session maps frames queries hostile process)
   vx_test(test_daemon_${topic} LABELS system TIMEOUT 120 LIBS vxd_peer
+    ENVIRONMENT TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/tsan.supp
     SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/system/daemon/test_${topic}.c)
   target_include_directories(test_daemon_${topic} PRIVATE ${CMAKE_SOURCE_DIR}/core/include)
   add_dependencies(test_daemon_${topic} voxeld_fake)

@@ -39,6 +39,21 @@ static void open_gate(void)
     fclose(f);
 }
 
+/* Item i of a payload; ZeroMQ promises no alignment. */
+static struct vx_point_answer point_at(struct vxd_got *got, int i)
+{
+    struct vx_point_answer a;
+    memcpy(&a, (char *)zmq_msg_data(&got->payload) + (size_t)i * sizeof a, sizeof a);
+    return a;
+}
+
+static struct vx_ray_answer ray_at(struct vxd_got *got, int i)
+{
+    struct vx_ray_answer a;
+    memcpy(&a, (char *)zmq_msg_data(&got->payload) + (size_t)i * sizeof a, sizeof a);
+    return a;
+}
+
 struct points_message {
     vxw_header header;
     Voxeld__V1__QueryPoints body;
@@ -103,7 +118,6 @@ static void send_part(uint64_t req, uint32_t index, bool last, const void *data,
 START_TEST(points_inline)
 {
     struct points_message m;
-    struct vx_point_answer answer[2];
     float points[6] = {1, 2, 3, 4, 5, 6};
     points_init(&m, "m", 2);
     m.origin.x = 100;
@@ -113,12 +127,11 @@ START_TEST(points_inline)
     ck_assert_double_eq(got.header->result->map->max_distance_m, 1.0);
     ck_assert_uint_eq(got.header->body_bytes, 0);
     ck_assert_int_eq(got.n_payloads, 1);
-    ck_assert_uint_eq(zmq_msg_size(&got.payload), sizeof answer);
-    memcpy(answer, zmq_msg_data(&got.payload), sizeof answer);
-    ck_assert_float_eq(answer[0].distance_m, 101);
-    ck_assert_float_eq(answer[1].distance_m, 104);
-    ck_assert_float_eq(answer[1].gradient[2], 6);
-    ck_assert_uint_eq(answer[1].state, VX_STATE_FREE);
+    ck_assert_uint_eq(zmq_msg_size(&got.payload), 48);
+    ck_assert_float_eq(point_at(&got, 0).distance_m, 101);
+    ck_assert_float_eq(point_at(&got, 1).distance_m, 104);
+    ck_assert_float_eq(point_at(&got, 1).gradient[2], 6);
+    ck_assert_uint_eq(point_at(&got, 1).state, VX_STATE_FREE);
     vxd_got_free(&got);
 }
 END_TEST
@@ -146,7 +159,7 @@ START_TEST(spheres_and_rays)
     header.query_spheres = &spheres;
     uint64_t req = vxd_peer_send(&query, &header, sphere, sizeof sphere);
     struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
-    ck_assert_float_eq(((struct vx_point_answer *)zmq_msg_data(&got.payload))[1].distance_m, 4);
+    ck_assert_float_eq(point_at(&got, 1).distance_m, 4);
     vxd_got_free(&got);
     sphere[7] = 1.5f; /* larger than R */
     header.req_id = 0;
@@ -157,8 +170,8 @@ START_TEST(spheres_and_rays)
     header.req_id = 0;
     req = vxd_peer_send(&query, &header, ray, sizeof ray);
     got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
-    ck_assert_float_eq(((struct vx_ray_answer *)zmq_msg_data(&got.payload))[0].range_m, 7);
-    ck_assert_float_eq(((struct vx_ray_answer *)zmq_msg_data(&got.payload))[0].normal[0], 3);
+    ck_assert_float_eq(ray_at(&got, 0).range_m, 7);
+    ck_assert_float_eq(ray_at(&got, 0).normal[0], 3);
     vxd_got_free(&got);
 }
 END_TEST
