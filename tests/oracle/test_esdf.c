@@ -10,7 +10,7 @@
 static enum vxk_backend backend; /* under test; program's argument */
 
 struct sites {
-    int32_t (*at)[3]; /* 1/256 voxel, from voxel (0,0,0)'s centre */
+    int64_t (*at)[3]; /* 1/256 voxel, from voxel (0,0,0)'s centre */
     uint32_t n, max;
     const struct grid_fixture *f;
     int occupancy;
@@ -57,7 +57,7 @@ static void add_sites(void *context, int32_t x, int32_t y, int32_t z, int kind, 
             ck_assert_ptr_nonnull(s->at);
         }
         for (int k = 0; k < 3; k++) {
-            s->at[s->n][k] = p[k] * 256 + (k == a ? f : 0);
+            s->at[s->n][k] = p[k] * INT64_C(256) + (k == a ? f : 0);
             s->lo[k] = p[k] < s->lo[k] ? p[k] : s->lo[k];
             s->hi[k] = p[k] + 1 > s->hi[k] ? p[k] + 1 : s->hi[k];
         }
@@ -82,7 +82,7 @@ static uint32_t expected(const struct sites *s, uint32_t radius, int32_t x, int3
     uint32_t v, state = sign < 0 ? 2 : sign > 0 ? 1 : grid_fixture_get(s->f, x, y, z, &v) == VXK_FREE ? 1 : 0;
 
     for (uint32_t i = 0; i < s->n; i++) {
-        int64_t dx = s->at[i][0] - x * 256, dy = s->at[i][1] - y * 256, dz = s->at[i][2] - z * 256;
+        int64_t dx = s->at[i][0] - x * INT64_C(256), dy = s->at[i][1] - y * INT64_C(256), dz = s->at[i][2] - z * INT64_C(256);
         int64_t d = dx * dx + dy * dy + dz * dz;
         best = d < best ? d : best;
     }

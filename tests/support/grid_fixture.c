@@ -289,7 +289,8 @@ void grid_fixture_publish(struct grid_fixture *f)
     map->epoch++;
     map->n_records = 0;
     map->n_active = 0;
-    qsort(f->cells, f->n_cells, sizeof *f->cells, by_place);
+    if (f->n_cells)
+        qsort(f->cells, f->n_cells, sizeof *f->cells, by_place);
     rehash(f, f->slots);
     m.chunks = need(calloc(f->n_cells + 1, sizeof *m.chunks));
     m.leaves = need(calloc(max_leaf_pages * 8ull, sizeof *m.leaves));
