@@ -257,6 +257,7 @@ static void done(struct vxd_job *job)
     struct vxd_frame *f = (struct vxd_frame *)job;
     struct vxd_stream *stream = f->stream;
     vxd_server_job_done(stream->map->server);
+    vxd_server_note(stream->map->server, f->err, &f->detail);
     if (f->err == VX_OK)
         integrated(f);
     else

@@ -4,7 +4,8 @@
  * It maps nothing.  What it answers is fixed, so that a test can tell whether bytes arrived in order, and it
  * can be made to stand still: work on a map whose name begins with "gated" waits until the file named by
  * FAKE_CORE_GATE exists (or until it is cancelled).  Other names with a meaning: "nomem..." can't be created,
- * "full..." refuses every frame, "bigmesh..." has a mesh of several parts.
+ * "full..." refuses every frame, "broken..." has a device error at the first one, "bigmesh..." has a mesh of
+ * several parts.
  */
 #include "vx/map.h"
 #include "vx/mesh.h"
@@ -167,6 +168,8 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
                         struct vx_detail *detail)
 {
     wait_at_gate(map, NULL);
+    if (starts(map, "broken"))
+        return vx_fail(detail, VX_E_DEVICE, "", "the fake core's device broke");
     if (starts(map, "full"))
         return vx_fail(detail, VX_E_EXHAUSTED, "frame_budget_bytes", "the fake core is full");
     const uint8_t *bytes = frame->data;

@@ -130,6 +130,32 @@ START_TEST(shutdown_verb)
 }
 END_TEST
 
+/* The frame is answered, then the process ends with an error, so that a supervisor starts a new one. */
+START_TEST(device_error_ends_the_process)
+{
+    struct vxd_peer admin, ingest;
+    struct vxd_depth_frame f;
+    vxd_peer_hello(&admin, &proc, "admin");
+    vxd_peer_hello(&ingest, &proc, "ingest");
+    vxd_peer_map_create(&admin, "broken", 0.1);
+    vxd_peer_map_create(&admin, "gated", 0.1); /* a job that hangs doesn't hold the end up */
+    vxd_peer_open_stream(&ingest, "gated", 1, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
+    vxd_peer_open_stream(&ingest, "broken", 2, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
+    for (uint64_t stream = 1; stream <= 2; ++stream) {
+        vxd_depth_frame_init(&f, stream, 1);
+        vxd_depth_frame_send(&ingest, &f);
+    }
+    struct vxd_got got = vxd_peer_get(&ingest);
+    ck_assert_int_eq(got.header->body_case, VOXELD__V1__HEADER__BODY_NACK);
+    ck_assert_uint_eq(got.header->nack->stream, 2);
+    ck_assert_int_eq(got.header->nack->error->code, VOXELD__V1__CODE__CODE_UNAVAILABLE);
+    vxd_got_free(&got);
+    ck_assert_int_eq(vxd_proc_wait(&proc, 0), 1);
+    vxd_peer_close(&admin);
+    vxd_peer_close(&ingest);
+}
+END_TEST
+
 START_TEST(folder_and_sockets)
 {
     struct stat st;
@@ -218,6 +244,7 @@ int main(void)
     tcase_add_test(tc, sigterm_finishes_frames);
     tcase_add_test(tc, second_signal_ends_at_once);
     tcase_add_test(tc, shutdown_verb);
+    tcase_add_test(tc, device_error_ends_the_process);
     tcase_add_test(tc, folder_and_sockets);
     tcase_add_test(tc, one_daemon_a_folder);
     tcase_add_test(tc, start_after_kill);
