@@ -3,6 +3,7 @@
  * come back, the counter goes up by one, and the map's digest is what it was.  usage: test_refusals BACKEND
  */
 #include "vxd_peer.h"
+#include "vxk.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -584,6 +585,10 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         backend = argv[1];
+    if (!strcmp(backend, "cuda") && !vxk_cuda_available()) {
+        printf("skipped: no CUDA device answers, or this build has no CUDA backend\n");
+        return 77;
+    }
     Suite *suite = suite_create("refusals");
     TCase *tc = tcase_create("refusals");
     tcase_set_timeout(tc, 200);

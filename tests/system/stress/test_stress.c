@@ -3,8 +3,10 @@
  * random, against a real daemon. Every request is answered once and as the protocol says, epochs of a map
  * only rise, and in the end the device and the daemon have given everything back.  VXD_STRESS_SEED repeats a
  * run, VXD_STRESS_STEPS makes it longer.
+ * usage: test_stress BACKEND
  */
 #include "vxd_peer.h"
+#include "vxk.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -13,13 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N_MAPS = 3, N_STREAMS = 4, MAX_OPEN = 4096 };
+enum { N_MAPS = 3, N_STREAMS = 4, MAX_OPEN = 65536 };
 
 static const char *const map_names[N_MAPS] = {"a", "b", "c"};
+static const char *backend = "cpu";
 static struct vxd_proc proc;
 static struct vxd_peer admin, query, ingest;
 static uint64_t seed;
-static long n_steps = 1500;
+static long n_steps = 5000;
 static long n_answered, n_frames, n_refused, n_cancelled;
 
 static uint64_t next_random(void)
@@ -390,7 +393,7 @@ END_TEST
 static void set_up(void)
 {
     vxd_proc_start(&proc, "voxeld",
-                   (const char *const[]){"--backend", "cpu", "--memory-cap", "536870912", NULL});
+                   (const char *const[]){"--backend", backend, "--memory-cap", "536870912", NULL});
     vxd_peer_hello(&admin, &proc, "admin");
     vxd_peer_hello(&query, &proc, "query");
     vxd_peer_hello(&ingest, &proc, "ingest");
@@ -401,8 +404,14 @@ static void tear_down(void)
     vxd_proc_stop(&proc);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        backend = argv[1];
+    if (!strcmp(backend, "cuda") && !vxk_cuda_available()) {
+        printf("skipped: no CUDA device answers, or this build has no CUDA backend\n");
+        return 77;
+    }
     const char *given = getenv("VXD_STRESS_SEED"), *steps = getenv("VXD_STRESS_STEPS");
     seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL) * 2654435761u + (uint64_t)getpid();
     n_steps = steps ? strtol(steps, NULL, 10) : n_steps;
