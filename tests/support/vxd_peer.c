@@ -181,7 +181,8 @@ void vxd_peer_hello(struct vxd_peer *peer, const struct vxd_proc *proc, const ch
     hello.client = vxd_bytes("test");
     header.body_case = VOXELD__V1__HEADER__BODY_HELLO;
     header.hello = &hello;
-    struct vxd_got got = vxd_peer_expect(peer, VOXELD__V1__HEADER__BODY_WELCOME, vxd_peer_send(peer, &header, NULL, 0));
+    struct vxd_got got =
+        vxd_peer_expect(peer, VOXELD__V1__HEADER__BODY_WELCOME, vxd_peer_send(peer, &header, NULL, 0));
     ck_assert_uint_eq(got.header->welcome->session.len, VXW_SESSION_BYTES);
     memcpy(peer->session, got.header->welcome->session.data, VXW_SESSION_BYTES);
     vxd_got_free(&got);
@@ -239,7 +240,8 @@ static struct vxd_got get_any(struct vxd_peer *peer)
     if (got.n_payloads) {
         zmq_msg_init(&got.payload);
         ck_assert_int_ge(zmq_msg_recv(&got.payload, peer->socket, 0), 0);
-        err = vxw_payload_check(got.header, 0, zmq_msg_data(&got.payload), zmq_msg_size(&got.payload), &detail);
+        err =
+            vxw_payload_check(got.header, 0, zmq_msg_data(&got.payload), zmq_msg_size(&got.payload), &detail);
         ck_assert_msg(err == VX_OK, "%s", detail.text);
     }
     return got;
@@ -255,12 +257,25 @@ struct vxd_got vxd_peer_get(struct vxd_peer *peer)
     }
 }
 
+bool vxd_peer_try(struct vxd_peer *peer, int timeout_ms, struct vxd_got *got)
+{
+    zmq_pollitem_t item = {.socket = peer->socket, .events = ZMQ_POLLIN};
+    while (zmq_poll(&item, 1, timeout_ms) > 0) {
+        *got = get_any(peer);
+        if (got->header->body_case != VOXELD__V1__HEADER__BODY_PING)
+            return true;
+        vxd_got_free(got);
+    }
+    return false;
+}
+
 struct vxd_got vxd_peer_expect(struct vxd_peer *peer, unsigned type, uint64_t req_id)
 {
     struct vxd_got got = vxd_peer_get(peer);
     if (got.header->body_case != type && got.header->body_case == VOXELD__V1__HEADER__BODY_ERROR)
-        ck_abort_msg("ERROR %d '%.*s' instead of %s", got.header->error->code, (int)got.header->error->message.len,
-                     (const char *)got.header->error->message.data, vxw_type_name(type));
+        ck_abort_msg("ERROR %d '%.*s' instead of %s", got.header->error->code,
+                     (int)got.header->error->message.len, (const char *)got.header->error->message.data,
+                     vxw_type_name(type));
     ck_assert_str_eq(vxw_type_name(got.header->body_case), vxw_type_name(type));
     ck_assert_uint_eq(got.header->req_id, req_id);
     return got;
@@ -354,8 +369,8 @@ Voxeld__V1__StatsReport *vxd_peer_stats(struct vxd_peer *peer)
     return report;
 }
 
-void vxd_peer_open_stream(struct vxd_peer *ingest, const char *map, uint64_t stream, Voxeld__V1__Sensor sensor,
-                          void (*edit)(Voxeld__V1__OpenStream *))
+void vxd_peer_open_stream(struct vxd_peer *ingest, const char *map, uint64_t stream,
+                          Voxeld__V1__Sensor sensor, void (*edit)(Voxeld__V1__OpenStream *))
 {
     vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__OpenStream open = VOXELD__V1__OPEN_STREAM__INIT;
