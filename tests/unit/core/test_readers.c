@@ -14,8 +14,19 @@ enum { W = 160, H = 120 };
 static vx_err integrate_wall(struct vx_map *map, double depth_m, int64_t stamp_ns)
 {
     static float image[W * H];
-    struct vx_frame frame = {.sensor = VX_DEPTH, .stamp_ns = stamp_ns, .n_poses = 1, .width = W, .height = H, .fx = 140, .fy = 140,
-                             .cx = 79.5, .cy = 59.5, .encoding = VX_F32, .data = image, .data_bytes = sizeof image, .no_return_value = NAN};
+    struct vx_frame frame = {.sensor = VX_DEPTH,
+                             .stamp_ns = stamp_ns,
+                             .n_poses = 1,
+                             .width = W,
+                             .height = H,
+                             .fx = 140,
+                             .fy = 140,
+                             .cx = 79.5,
+                             .cy = 59.5,
+                             .encoding = VX_F32,
+                             .data = image,
+                             .data_bytes = sizeof image,
+                             .no_return_value = NAN};
     struct vx_frame_result result;
     struct vx_detail detail = {.text = ""};
     vx_err err;
@@ -50,7 +61,8 @@ START_TEST(wall)
     struct vx_reply reply;
     struct vx_detail detail;
     struct vx_mesh mesh;
-    float points[40][3], spheres[2][4] = {{0, 0, 1.7f, 0.25f}, {0, 0, 1.7f, 0.35f}}, rays[2][6] = {{0, 0, 0.3f, 0, 0, 2}, {0, 0, 0.3f, 0.2f, -0.1f, 1}};
+    float points[40][3], spheres[2][4] = {{0, 0, 1.7f, 0.25f}, {0, 0, 1.7f, 0.35f}},
+                         rays[2][6] = {{0, 0, 0.3f, 0, 0, 2}, {0, 0, 0.3f, 0.2f, -0.1f, 1}};
     struct vx_point_answer a[40];
     struct vx_ray_answer r[2];
 
