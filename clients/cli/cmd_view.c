@@ -16,7 +16,7 @@ static const char HELP[] =
     "options\n"
     "  --png FILE             the picture; - = stdout\n"
     "  --size WxH             pixels; default 1280x960\n"
-    "  --samples N            N x N rays a pixel, 1 .. 4; default 2\n"
+    "  --samples N            up to N x N rays a pixel, where an edge crosses it; 1 .. 4, default 2\n"
     "  --fov DEG              of the picture's height; default 45\n"
     "  --eye X,Y,Z            stand here; with --target X,Y,Z and, when up is not z, --up X,Y,Z\n"
     "  --pose X,Y,Z,QX,QY,QZ,QW  camera pose (x right, y down, z forward), as a frame's\n"
@@ -206,7 +206,8 @@ static struct rgb shade_hit(const struct shade *s, const struct hit *hit, uint32
     const double height = dot(s->camera->eye_m, s->up) + (double)hit->range_m * dot(d, s->up);
     const double t = s->high_m > s->low_m ? (height - s->low_m) / (s->high_m - s->low_m) : 0.5;
     const struct rgb base = t < 0.5 ? rgb_mix(low, middle, 2 * t) : rgb_mix(middle, high, 2 * t - 1);
-    const double bright = 0.30 + 0.70 * fmax(lit, 0) + 0.12 * fmin(lit, 0);
+    /* Light wraps round: what turns away from it still shows its shape. */
+    const double bright = 0.40 + 0.60 * fmax((lit + 0.4) / 1.4, 0);
     const double depth =
         s->far_m > s->near_m ? ((double)hit->range_m - s->near_m) / (s->far_m - s->near_m) : 0;
     return rgb_mix(rgb_mix(dark, base, bright), haze, 0.30 * depth);
@@ -216,6 +217,51 @@ static struct rgb background(double t)
 {
     const struct rgb top = {232, 236, 242}, bottom = {250, 250, 252};
     return rgb_mix(top, bottom, t);
+}
+
+/* true where two neighbouring hits are not of one smooth surface. */
+static bool differ(const struct hit *a, const struct hit *b)
+{
+    if (isnan(a->range_m) || isnan(b->range_m))
+        return isnan(a->range_m) != isnan(b->range_m);
+    const float along =
+        a->normal[0] * b->normal[0] + a->normal[1] * b->normal[1] + a->normal[2] * b->normal[2];
+    return along < 0.9f || fabsf(a->range_m - b->range_m) > 0.03f * a->range_m;
+}
+
+/* Casts one ray a pixel, then all rays of the pixels that differ from a neighbour; the others get copies. */
+static vx_err cast(const struct view *view, const struct camera *camera, uint32_t samples, struct hit *hits,
+                   struct vx_detail *detail)
+{
+    const uint32_t width = camera->width, height = camera->height;
+    if (samples == 1)
+        return raycast(view, camera, NULL, hits, detail);
+    uint8_t *wanted = calloc((size_t)width * height, 1);
+    if (!wanted)
+        return vx_fail(detail, VX_E_NOMEM, "", "no memory for a picture of %u x %u rays", width, height);
+    for (uint32_t v = 0; v < height; v += samples)
+        for (uint32_t u = 0; u < width; u += samples)
+            wanted[(size_t)v * width + u] = 1;
+    vx_err err = raycast(view, camera, wanted, hits, detail);
+    memset(wanted, 0, (size_t)width * height);
+    for (uint32_t v = 0; v < height && err == VX_OK; v += samples) {
+        for (uint32_t u = 0; u < width; u += samples) {
+            const struct hit *first = &hits[(size_t)v * width + u];
+            const bool edge = (u + samples < width && differ(first, first + samples)) ||
+                              (u >= samples && differ(first, first - samples)) ||
+                              (v + samples < height && differ(first, first + (size_t)samples * width)) ||
+                              (v >= samples && differ(first, first - (size_t)samples * width));
+            for (uint32_t k = 1; k < samples * samples; k++) {
+                const size_t at = (size_t)(v + k / samples) * width + u + k % samples;
+                hits[at] = *first;
+                wanted[at] = edge;
+            }
+        }
+    }
+    if (err == VX_OK)
+        err = raycast(view, camera, wanted, hits, detail);
+    free(wanted);
+    return err;
 }
 
 /* Averages samples x samples rays into each pixel. */
@@ -304,7 +350,7 @@ static int run(struct cli *cli, const struct options *o, struct hit **hits)
     const size_t n = (size_t)camera.width * camera.height;
     if (!(*hits = malloc(n * sizeof **hits)))
         return cli_fail(cli, "no memory for %zu rays", n);
-    err = raycast(&view, &camera, *hits, &detail);
+    err = cast(&view, &camera, (uint32_t)o->samples, *hits, &detail);
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, o->map);
     size_t n_hits = 0;

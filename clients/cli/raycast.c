@@ -97,7 +97,7 @@ static void cast_fini(struct cast *c)
 }
 
 static vx_err cast_init(struct cast *c, const struct view *view, const struct camera *camera,
-                        struct vx_detail *detail)
+                        const uint8_t *wanted, struct vx_detail *detail)
 {
     const size_t n = (size_t)camera->width * camera->height;
     *c = (struct cast){.view = view, .camera = camera};
@@ -111,6 +111,8 @@ static vx_err cast_init(struct cast *c, const struct view *view, const struct ca
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n);
     for (uint32_t k = 0; k < n; k++) {
         double d[3], enter_m, leave_m;
+        if (wanted && !wanted[k])
+            continue;
         camera_ray(camera, k % camera->width, k / camera->width, d);
         if (!clip(view, camera->eye_m, d, &enter_m, &leave_m))
             continue;
@@ -148,42 +150,65 @@ static vx_err cast_rays(struct cast *c, struct vx_detail *detail)
     return VX_OK;
 }
 
+/* Asks at a place `before_m` in front of every hit that still looks for its front; answers to
+ * c->point_answer. */
+static vx_err ask_before(struct cast *c, double before_m, struct vx_detail *detail)
+{
+    for (size_t k = 0; k < c->n; k++)
+        for (int i = 0; i < 3; i++)
+            c->point[3 * k + i] = c->ray[6 * k + i] + (float)((double)c->ray_answer[k].range_m - before_m) *
+                                                          c->ray[6 * k + 3 + i];
+    return vxc_query_points(c->view->client, c->view->map, 0, c->camera->eye_m, c->point, c->n,
+                            c->point_answer, NULL, detail);
+}
+
+/* Takes the hits with free space before them (with back_faces: all) and keeps the others, in their order. */
+static void take_free(struct cast *c, struct hit *hits)
+{
+    size_t kept = 0;
+    for (size_t k = 0; k < c->n; k++) {
+        const uint32_t pixel = c->pixel[k];
+        const struct vxc_point_answer *before = &c->point_answer[k];
+        const bool smooth = before->state == VXC_FREE && before->status & VXC_Q_GRADIENT;
+        if (c->view->back_faces || before->state == VXC_FREE) {
+            hits[pixel].range_m = (float)(c->start_m[pixel] + (double)c->ray_answer[k].range_m);
+            memcpy(hits[pixel].normal, smooth ? before->gradient : c->ray_answer[k].normal,
+                   sizeof hits[pixel].normal);
+            continue;
+        }
+        c->pixel[kept] = pixel;
+        c->ray_answer[kept] = c->ray_answer[k];
+        memmove(c->ray + 6 * kept, c->ray + 6 * k, 6 * sizeof *c->ray);
+        kept++;
+    }
+    c->n = kept;
+}
+
 /* Takes the fronts among the hits; the other rays go on behind what they hit. */
 static vx_err take_fronts(struct cast *c, struct hit *hits, struct vx_detail *detail)
 {
     const double voxel = c->view->info.params.voxel_size_m;
-    for (size_t k = 0; k < c->n; k++) /* a voxel before the surface */
-        for (int i = 0; i < 3; i++)
-            c->point[3 * k + i] =
-                c->ray[6 * k + i] + (float)((double)c->ray_answer[k].range_m - voxel) * c->ray[6 * k + 3 + i];
-    if (!c->view->back_faces)
-        VX_TRY_RET(vxc_query_points(c->view->client, c->view->map, 0, c->camera->eye_m, c->point, c->n,
-                                    c->point_answer, NULL, detail));
-    size_t kept = 0;
-    for (size_t k = 0; k < c->n; k++) {
-        const uint32_t pixel = c->pixel[k];
-        const double range_m = c->start_m[pixel] + (double)c->ray_answer[k].range_m;
-        if (c->view->back_faces || c->point_answer[k].state == VXC_FREE) {
-            hits[pixel].range_m = (float)range_m;
-            memcpy(hits[pixel].normal, c->ray_answer[k].normal, sizeof hits[pixel].normal);
-            continue;
-        }
-        c->start_m[pixel] = range_m + 1.5 * voxel;
-        c->pixel[kept++] = pixel;
+    /* One voxel may be unknown before a wall because its readings were missing; two are the back of
+     * something. */
+    for (int voxels = 1; voxels <= 2 && c->n > 0; voxels++) {
+        VX_TRY_RET(ask_before(c, voxels * voxel, detail));
+        take_free(c, hits);
     }
-    c->n = kept;
+    for (size_t k = 0; k < c->n; k++)
+        c->start_m[c->pixel[k]] += (double)c->ray_answer[k].range_m + 1.5 * voxel;
     return VX_OK;
 }
 
-vx_err raycast(const struct view *view, const struct camera *camera, struct hit *hits,
+vx_err raycast(const struct view *view, const struct camera *camera, const uint8_t *wanted, struct hit *hits,
                struct vx_detail *detail)
 {
     enum { MAX_ROUNDS = 12 }; /* walls, and steps inside them, that a ray may pass */
     struct cast c;
     const size_t n = (size_t)camera->width * camera->height;
     for (size_t k = 0; k < n; k++)
-        hits[k] = (struct hit){.range_m = NAN};
-    vx_err err = cast_init(&c, view, camera, detail);
+        if (!wanted || wanted[k])
+            hits[k] = (struct hit){.range_m = NAN};
+    vx_err err = cast_init(&c, view, camera, wanted, detail);
     for (int round = 0; err == VX_OK && c.n > 0 && round < MAX_ROUNDS; round++) {
         err = cast_rays(&c, detail);
         if (err == VX_OK && c.n > 0)
@@ -234,33 +259,43 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Box of the hits without the outermost fiftieth on each side: a few far readings do not make the picture
- * small. */
-static vx_err box_of_hits(const struct camera *camera, const struct hit *hits, double lo[3], double hi[3],
-                          bool *any, struct vx_detail *detail)
+/*
+ * Places of the hits, without those in the outermost hundredth on a side: a few far readings do not make the
+ * picture small. points: [pixels][3].
+ */
+static vx_err inner_hits(const struct camera *camera, const struct hit *hits, double (*points)[3],
+                         size_t *n_points, struct vx_detail *detail)
 {
     const size_t n = (size_t)camera->width * camera->height;
-    double *value = malloc(n * sizeof *value);
+    double *value = malloc(n * sizeof *value), lo[3], hi[3];
+    size_t found = 0, kept = 0;
     if (!value)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory");
-    *any = false;
-    for (int i = 0; i < 3; i++) {
-        size_t found = 0;
-        for (uint32_t k = 0; k < n; k++) {
-            double d[3];
-            if (isnan(hits[k].range_m))
-                continue;
-            camera_ray(camera, k % camera->width, k / camera->width, d);
-            value[found++] = camera->eye_m[i] + d[i] * (double)hits[k].range_m;
-        }
-        if (found == 0)
-            break;
-        *any = true;
+    for (uint32_t k = 0; k < n; k++) {
+        double d[3];
+        if (isnan(hits[k].range_m))
+            continue;
+        camera_ray(camera, k % camera->width, k / camera->width, d);
+        for (int i = 0; i < 3; i++)
+            points[found][i] = camera->eye_m[i] + d[i] * (double)hits[k].range_m;
+        found++;
+    }
+    for (int i = 0; i < 3 && found > 0; i++) {
+        for (size_t k = 0; k < found; k++)
+            value[k] = points[k][i];
         qsort(value, found, sizeof *value, compare_doubles);
-        lo[i] = value[found / 50];
-        hi[i] = value[found - 1 - found / 50];
+        lo[i] = value[found / 100];
+        hi[i] = value[found - 1 - found / 100];
     }
     free(value);
+    for (size_t k = 0; k < found; k++) {
+        bool inside = true;
+        for (int i = 0; i < 3; i++)
+            inside = inside && points[k][i] >= lo[i] && points[k][i] <= hi[i];
+        if (inside)
+            memmove(points[kept++], points[k], sizeof points[k]);
+    }
+    *n_points = kept;
     return VX_OK;
 }
 
@@ -268,7 +303,7 @@ static vx_err box_of_hits(const struct camera *camera, const struct hit *hits, d
  * rest. */
 static const struct {
     double up[3], weight;
-} UPS[] = {{{0, 0, 1}, 1.3}, {{0, -1, 0}, 1.25}, {{0, 1, 0}, 1.1},
+} UPS[] = {{{0, 0, 1}, 1.3}, {{0, -1, 0}, 1.2}, {{0, 1, 0}, 1.15},
            {{0, 0, -1}, 1},  {{1, 0, 0}, 0.9},   {{-1, 0, 0}, 0.9}};
 
 enum { N_UPS = sizeof UPS / sizeof *UPS, N_AZIMUTHS = 8 };
@@ -292,44 +327,54 @@ static bool candidate(const struct view *view, int index, struct camera *camera)
     return true;
 }
 
+/* Which candidate hits the most fronts; hits: [pixels of trial]. */
+static vx_err choose(const struct view *view, struct camera *trial, struct hit *hits, int *best_index,
+                     struct vx_detail *detail)
+{
+    const size_t n = (size_t)trial->width * trial->height;
+    double best = -1;
+    for (int index = 0; index < N_UPS * N_AZIMUTHS; index++) {
+        size_t n_hits = 0;
+        if (!candidate(view, index, trial))
+            continue;
+        VX_TRY_RET(raycast(view, trial, NULL, hits, detail));
+        for (size_t k = 0; k < n; k++)
+            n_hits += !isnan(hits[k].range_m);
+        if ((double)n_hits * UPS[index / N_AZIMUTHS].weight > best) {
+            best = (double)n_hits * UPS[index / N_AZIMUTHS].weight;
+            *best_index = index;
+        }
+    }
+    return VX_OK;
+}
+
 vx_err raycast_automatic(const struct view *view, struct camera *camera, double up[3],
                          struct vx_detail *detail)
 {
-    enum { TRIAL_HEIGHT = 48 };
+    enum { TRIAL_HEIGHT = 36 };
     struct camera trial = *camera;
     trial.height = TRIAL_HEIGHT;
     trial.width = (TRIAL_HEIGHT * camera->width + camera->height - 1) / camera->height;
     const size_t n = (size_t)trial.width * trial.height;
     struct hit *hits = malloc(n * sizeof *hits);
-    if (!hits)
-        return vx_fail(detail, VX_E_NOMEM, "", "no memory");
-    double best = -1, lo[3], hi[3];
-    bool any = false;
-    vx_err err = VX_OK;
-    int best_index = 0;
-    for (int index = 0; index < N_UPS * N_AZIMUTHS && err == VX_OK; index++) {
-        if (!candidate(view, index, &trial))
-            continue;
-        err = raycast(view, &trial, hits, detail);
-        size_t n_hits = 0;
-        for (size_t k = 0; k < n; k++)
-            n_hits += !isnan(hits[k].range_m);
-        if (err == VX_OK && (double)n_hits * UPS[index / N_AZIMUTHS].weight > best) {
-            best = (double)n_hits * UPS[index / N_AZIMUTHS].weight;
-            best_index = index;
-        }
-    }
+    double(*points)[3] = malloc(n * sizeof *points);
+    size_t n_points = 0;
+    int index = 0;
+    vx_err err = hits && points ? choose(view, &trial, hits, &index, detail)
+                                : vx_fail(detail, VX_E_NOMEM, "", "no memory");
     if (err == VX_OK) {
-        (void)candidate(view, best_index, &trial);
-        err = raycast(view, &trial, hits, detail);
+        (void)candidate(view, index, &trial);
+        err = raycast(view, &trial, NULL, hits, detail);
     }
     if (err == VX_OK)
-        err = box_of_hits(&trial, hits, lo, hi, &any, detail);
+        err = inner_hits(&trial, hits, points, &n_points, detail);
+    if (err == VX_OK) {
+        (void)candidate(view, index, camera);
+        if (n_points > 0)
+            fit(camera, (const double(*)[3])points, n_points);
+        memcpy(up, UPS[index / N_AZIMUTHS].up, sizeof UPS[0].up);
+    }
     free(hits);
-    VX_TRY_RET(err);
-    (void)candidate(view, best_index, camera);
-    if (any)
-        fit_box(camera, lo, hi);
-    memcpy(up, UPS[best_index / N_AZIMUTHS].up, sizeof UPS[0].up);
-    return VX_OK;
+    free(points);
+    return err;
 }

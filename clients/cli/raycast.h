@@ -32,15 +32,16 @@ bool camera_look(struct camera *camera, const double eye_m[3], const double targ
 void camera_ray(const struct camera *camera, uint32_t u, uint32_t v, double direction[3]);
 
 /*
- * Casts every pixel of the camera.
+ * Casts the pixels of the camera that `wanted` marks (NULL = all); the other hits stay as they are.
  *
  * A wall that was seen from one side has a front (known free space before it) and a back (unknown before it).
  * Backs are looked through, unless view->back_faces: a room is then seen into from outside, like a doll's
  * house.
  *
- * hits: [height][width].  Errors: of vxc_query_rays and vxc_query_points; VX_E_NOMEM.
+ * wanted, hits: [height][width].  Normals come from the distance field, which is smoother than the voxels.
+ * Errors: of vxc_query_rays and vxc_query_points; VX_E_NOMEM.
  */
-vx_err raycast(const struct view *view, const struct camera *camera, struct hit *hits,
+vx_err raycast(const struct view *view, const struct camera *camera, const uint8_t *wanted, struct hit *hits,
                struct vx_detail *detail);
 /*
  * A camera that shows much of the map: of several directions from outside, the one that hits most fronts,
