@@ -50,7 +50,8 @@ void ck_map(struct vx_map *map, const char *when)
     map_walk_free(w);
 }
 
-void test_any_frame(struct test_frame *t, uint64_t *seed, double reach_m, const double centre[3], double spread_m)
+void test_any_frame(struct test_frame *t, uint64_t *seed, double reach_m, const double centre[3],
+                    double spread_m)
 {
     enum vx_sensor sensor = (enum vx_sensor)(test_random(seed) % 3);
     struct frame_shape shape = {.width = sensor == VX_DEPTH ? 64 : 128,
@@ -79,7 +80,8 @@ int core_test_main(int argc, char **argv, Suite *suite)
     }
     if (getenv("VOXELD_TEST_SEED"))
         test_seed = strtoull(getenv("VOXELD_TEST_SEED"), NULL, 10);
-    printf("seed %llu (VOXELD_TEST_SEED), backend %s, %d threads\n", (unsigned long long)test_seed, argc > 1 ? argv[1] : "cpu", test_threads);
+    printf("seed %llu (VOXELD_TEST_SEED), backend %s, %d threads\n", (unsigned long long)test_seed,
+           argc > 1 ? argv[1] : "cpu", test_threads);
     runner = srunner_create(suite);
     srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_ENV);

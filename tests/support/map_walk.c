@@ -73,7 +73,8 @@ static void add_tile(struct map_walk *w, const int32_t at[3])
 }
 
 /* One leaf record.  *place: number of the word's values before it. */
-static void walk_leaf(struct reader *r, const struct vxk_leaf *l, const int32_t at[3], uint32_t *place, uint32_t *pages)
+static void walk_leaf(struct reader *r, const struct vxk_leaf *l, const int32_t at[3], uint32_t *place,
+                      uint32_t *pages)
 {
     struct map_walk *w = r->w;
     struct walk_leaf *o = add_leaf(w);
@@ -92,8 +93,8 @@ static void walk_leaf(struct reader *r, const struct vxk_leaf *l, const int32_t 
     }
     o->n_active = n;
     if (l->n_active != n || l->prefix != prefix)
-        fault(w, "leaf %d %d %d: n_active %u or prefix %llx wrong (%u, %llx)", at[0], at[1], at[2], l->n_active,
-              (unsigned long long)l->prefix, n, (unsigned long long)prefix);
+        fault(w, "leaf %d %d %d: n_active %u or prefix %llx wrong (%u, %llx)", at[0], at[1], at[2],
+              l->n_active, (unsigned long long)l->prefix, n, (unsigned long long)prefix);
     if (n + n_free == 0)
         fault(w, "leaf %d %d %d: empty", at[0], at[1], at[2]);
     if (n == 0 && n_free == 512)
@@ -118,7 +119,8 @@ static void walk_leaf(struct reader *r, const struct vxk_leaf *l, const int32_t 
             pages[*place / 256 + k] = l->page[k];
             add_id(w, VX__VALUE_PAGES, l->page[k]);
         } else if (pages[*place / 256] != l->page[0]) {
-            fault(w, "leaf %d %d %d: continues on page %u instead of %u", at[0], at[1], at[2], l->page[0], pages[*place / 256]);
+            fault(w, "leaf %d %d %d: continues on page %u instead of %u", at[0], at[1], at[2], l->page[0],
+                  pages[*place / 256]);
         }
     }
     *place += n;
@@ -141,14 +143,17 @@ static void walk_word(struct reader *r, const struct vxk_chunk *c, uint32_t numb
     if (word->reserved[0] | word->reserved[1])
         fault(w, "chunk %llx word %u: reserved bytes are set", (unsigned long long)c->key, number);
     if ((word->leaf | word->tile) && (word->changed_epoch == 0 || word->changed_epoch > c->epoch))
-        fault(w, "chunk %llx word %u: changed in epoch %u of %u", (unsigned long long)c->key, number, word->changed_epoch, c->epoch);
+        fault(w, "chunk %llx word %u: changed in epoch %u of %u", (unsigned long long)c->key, number,
+              word->changed_epoch, c->epoch);
     for (uint32_t k = 0; k < 8; k++) {
         if ((k * 8 < n) != (word->page[k] != VXK_NONE))
-            fault(w, "chunk %llx word %u: leaf page %u is %x with %u leaves", (unsigned long long)c->key, number, k, word->page[k], n);
+            fault(w, "chunk %llx word %u: leaf page %u is %x with %u leaves", (unsigned long long)c->key,
+                  number, k, word->page[k], n);
         if (k * 8 >= n || word->page[k] == VXK_NONE)
             continue;
         if (word->page[k] >= r->n_leaf_pages) {
-            fault(w, "chunk %llx word %u: leaf page %u does not exist", (unsigned long long)c->key, number, word->page[k]);
+            fault(w, "chunk %llx word %u: leaf page %u does not exist", (unsigned long long)c->key, number,
+                  word->page[k]);
             return;
         }
         add_id(w, VX__LEAF_PAGES, word->page[k]);
@@ -169,7 +174,8 @@ static void walk_word(struct reader *r, const struct vxk_chunk *c, uint32_t numb
         }
     }
     if (place != word->n_active)
-        fault(w, "chunk %llx word %u: n_active %u, its leaves hold %u", (unsigned long long)c->key, number, word->n_active, place);
+        fault(w, "chunk %llx word %u: n_active %u, its leaves hold %u", (unsigned long long)c->key, number,
+              word->n_active, place);
 }
 
 /* The walk's own digest: the format of core/src/digest.c, from the host's copy. */
@@ -183,7 +189,8 @@ static void add_words(struct vxk_sha256 *s, const uint32_t digest[8])
         vxk_sha256_byte(s, digest[i / 4] >> (24 - 8 * (i & 3)));
 }
 
-static void digest_word(struct vxk_sha256 *chunk, uint32_t number, const struct vxk_word *word, const struct walk_leaf *leaf)
+static void digest_word(struct vxk_sha256 *chunk, uint32_t number, const struct vxk_word *word,
+                        const struct walk_leaf *leaf)
 {
     struct vxk_sha256 s;
     uint32_t out[8];
@@ -228,8 +235,9 @@ static void walk_chunk(struct reader *r, const struct vxk_chunk *c, struct vxk_s
         active += c->word[k].n_active;
     }
     if (c->n_leaf != w->n_leaves - leaf0 || c->n_tile != w->n_tiles - tile0 || c->n_active != active)
-        fault(w, "chunk %llx: header says %u leaves, %u tiles, %u voxels; it has %u, %u, %u", (unsigned long long)c->key, c->n_leaf,
-              c->n_tile, c->n_active, w->n_leaves - leaf0, w->n_tiles - tile0, active);
+        fault(w, "chunk %llx: header says %u leaves, %u tiles, %u voxels; it has %u, %u, %u",
+              (unsigned long long)c->key, c->n_leaf, c->n_tile, c->n_active, w->n_leaves - leaf0,
+              w->n_tiles - tile0, active);
     w->n_active += active;
     if (!(c->n_leaf + c->n_tile))
         return;
@@ -284,8 +292,11 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
 {
     struct vx_device *d = map->device;
     struct map_walk *w = get(calloc(1, sizeof *w));
-    struct reader r = {.w = w, .g = &s->grid, .n_chunks = d->pool[VX__CHUNKS].n_units,
-                       .n_leaf_pages = d->pool[VX__LEAF_PAGES].n_units, .n_value_pages = d->pool[VX__VALUE_PAGES].n_units};
+    struct reader r = {.w = w,
+                       .g = &s->grid,
+                       .n_chunks = d->pool[VX__CHUNKS].n_units,
+                       .n_leaf_pages = d->pool[VX__LEAF_PAGES].n_units,
+                       .n_value_pages = d->pool[VX__VALUE_PAGES].n_units};
     struct vxk_chunk *c = NULL;
     struct keyed *table;
     struct vxk_sha256 sum;
@@ -310,8 +321,8 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
             }
             c = &r.chunks[at];
             if (c->key != table[i].key || c->epoch >= newer)
-                fault(w, "key %llx: version %u has key %llx, epoch %u after %u", (unsigned long long)table[i].key, at,
-                      (unsigned long long)c->key, c->epoch, newer);
+                fault(w, "key %llx: version %u has key %llx, epoch %u after %u",
+                      (unsigned long long)table[i].key, at, (unsigned long long)c->key, c->epoch, newer);
             if (c->epoch <= s->epoch || w->fault[0])
                 break;
             newer = c->epoch;
@@ -335,13 +346,16 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
 static void check_totals(const struct vx_map *map, struct map_walk *w)
 {
     const struct vx__totals *t = &map->totals;
-    if (t->n_active != w->n_active || t->n_leaf != w->n_leaves || t->n_tile != w->n_tiles || t->n_chunk != w->n_chunks)
-        fault(w, "totals say %llu voxels, %llu leaves, %llu tiles, %llu chunks; there are %llu, %u, %u, %u", (unsigned long long)t->n_active,
-              (unsigned long long)t->n_leaf, (unsigned long long)t->n_tile, (unsigned long long)t->n_chunk,
-              (unsigned long long)w->n_active, w->n_leaves, w->n_tiles, w->n_chunks);
+    if (t->n_active != w->n_active || t->n_leaf != w->n_leaves || t->n_tile != w->n_tiles ||
+        t->n_chunk != w->n_chunks)
+        fault(w, "totals say %llu voxels, %llu leaves, %llu tiles, %llu chunks; there are %llu, %u, %u, %u",
+              (unsigned long long)t->n_active, (unsigned long long)t->n_leaf, (unsigned long long)t->n_tile,
+              (unsigned long long)t->n_chunk, (unsigned long long)w->n_active, w->n_leaves, w->n_tiles,
+              w->n_chunks);
     for (int k = 0; k < VX__N_KINDS; k++)
         if (t->n_pages[k] != w->n_ids[k])
-            fault(w, "totals say %llu pages of kind %d, the map uses %u", (unsigned long long)t->n_pages[k], k, w->n_ids[k]);
+            fault(w, "totals say %llu pages of kind %d, the map uses %u", (unsigned long long)t->n_pages[k],
+                  k, w->n_ids[k]);
 }
 
 static void check_bounds(struct vx_map *map, struct map_walk *w)
@@ -353,11 +367,16 @@ static void check_bounds(struct vx_map *map, struct map_walk *w)
         fault(w, "has_bounds is %d with %u chunks", info.has_bounds, w->n_chunks);
     for (int a = 0; a < 3 && w->n_chunks; a++) {
         double o = map->params.origin_m[a], eps = slack + 1e-15 * (o < 0 ? -o : o) * 4;
-        if (info.bounds_min_m[a] > o + w->chunk_min[a] * 128.0 * vs + eps || info.bounds_max_m[a] < o + (w->chunk_max[a] + 1) * 128.0 * vs - eps)
-            fault(w, "axis %d: bounds %g .. %g leave out a chunk", a, info.bounds_min_m[a], info.bounds_max_m[a]);
-        if (w->n_active && (info.active_min_m[a] > o + w->cell_min[a] * vs + eps || info.active_max_m[a] < o + (w->cell_max[a] + 8) * vs - eps))
-            fault(w, "axis %d: active bounds %g .. %g leave out a leaf", a, info.active_min_m[a], info.active_max_m[a]);
-        if (info.active_min_m[a] < info.bounds_min_m[a] - eps || info.active_max_m[a] > info.bounds_max_m[a] + eps)
+        if (info.bounds_min_m[a] > o + w->chunk_min[a] * 128.0 * vs + eps ||
+            info.bounds_max_m[a] < o + (w->chunk_max[a] + 1) * 128.0 * vs - eps)
+            fault(w, "axis %d: bounds %g .. %g leave out a chunk", a, info.bounds_min_m[a],
+                  info.bounds_max_m[a]);
+        if (w->n_active && (info.active_min_m[a] > o + w->cell_min[a] * vs + eps ||
+                            info.active_max_m[a] < o + (w->cell_max[a] + 8) * vs - eps))
+            fault(w, "axis %d: active bounds %g .. %g leave out a leaf", a, info.active_min_m[a],
+                  info.active_max_m[a]);
+        if (info.active_min_m[a] < info.bounds_min_m[a] - eps ||
+            info.active_max_m[a] > info.bounds_max_m[a] + eps)
             fault(w, "axis %d: active bounds pass the chunks' bounds", a);
     }
 }
@@ -438,12 +457,14 @@ int map_walk_voxel(const struct map_walk *w, int32_t x, int32_t y, int32_t z, ui
     return VXK_UNKNOWN;
 }
 
-static void note_ids(const uint32_t *ids, uint32_t n, uint8_t *seen, uint32_t n_units, const char *who, char fault_text[256])
+static void note_ids(const uint32_t *ids, uint32_t n, uint8_t *seen, uint32_t n_units, const char *who,
+                     char fault_text[256])
 {
     for (uint32_t i = 0; i < n; i++) {
         if (ids[i] >= n_units || seen[ids[i]]) {
             if (!fault_text[0])
-                snprintf(fault_text, 256, "%s: page %u %s", who, ids[i], ids[i] >= n_units ? "does not exist" : "is used twice");
+                snprintf(fault_text, 256, "%s: page %u %s", who, ids[i],
+                         ids[i] >= n_units ? "does not exist" : "is used twice");
             continue;
         }
         seen[ids[i]] = 1;

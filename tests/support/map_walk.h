@@ -1,8 +1,9 @@
 /*
- * map_walk.h - one epoch of a map on the host, read over the backend's copies, with the store's invariants checked.
+ * map_walk.h - one epoch of a map on the host, read over the backend's copies, with the store's invariants
+ * checked.
  *
- * The walker knows the layout of body/grid.h and nothing else: it shares no code with the kernels that write maps.
- * The writer must rest while it reads.
+ * The walker knows the layout of body/grid.h and nothing else: it shares no code with the kernels that write
+ * maps. The writer must rest while it reads.
  */
 #ifndef MAP_WALK_H
 #define MAP_WALK_H
@@ -20,8 +21,8 @@ struct map_walk {
     char fault[256]; /* the first broken invariant, "" when all hold */
     uint32_t n_chunks, n_leaves, n_tiles;
     uint64_t n_active;
-    struct walk_leaf *leaves; /* in key, word and cell order */
-    int32_t (*tiles)[3];      /* first voxels */
+    struct walk_leaf *leaves;                                              /* in key, word and cell order */
+    int32_t (*tiles)[3];                                                   /* first voxels */
     uint32_t *ids[VX__N_KINDS], n_ids[VX__N_KINDS], room_ids[VX__N_KINDS]; /* pages in use */
     uint32_t room_leaves, room_tiles;
     int32_t chunk_min[3], chunk_max[3]; /* of the chunks that hold something */
@@ -39,8 +40,8 @@ void map_walk_free(struct map_walk *w);
 int map_walk_voxel(const struct map_walk *w, int32_t x, int32_t y, int32_t z, uint32_t *value);
 
 /*
- * Every page of the device's pools is either free, or used by exactly one of the maps (newest epoch or retired): fault
- * = "" or the first page that is not.  Also the host's account of used bytes.
+ * Every page of the device's pools is either free, or used by exactly one of the maps (newest epoch or
+ * retired): fault = "" or the first page that is not.  Also the host's account of used bytes.
  */
 void device_check(struct vx_device *d, struct vx_map *const *maps, uint32_t n_maps, char fault[256]);
 

@@ -55,15 +55,18 @@ static float odd_reading(uint64_t *seed, double reach)
 /* Patches with slopes; every reading in 0.1 .. 0.95 of the reach unless it is odd. */
 static void fill_readings(float *out, uint64_t *seed, const struct frame_shape *s)
 {
-    double base = test_uniform(seed, 0.4, 0.9), du = test_uniform(seed, -0.3, 0.3), dv = test_uniform(seed, -0.3, 0.3);
+    double base = test_uniform(seed, 0.4, 0.9), du = test_uniform(seed, -0.3, 0.3),
+           dv = test_uniform(seed, -0.3, 0.3);
     uint32_t n = s->width * s->height;
     for (uint32_t i = 0; i < n; i++) {
         double x = (double)(i % s->width) / s->width - 0.5, y = (double)(i / s->width) / s->height - 0.5;
         out[i] = (float)(base + du * x + dv * y + test_uniform(seed, -0.002, 0.002));
     }
     for (int patch = 0; patch < 5; patch++) {
-        uint32_t u0 = (uint32_t)(test_random(seed) % s->width), v0 = (uint32_t)(test_random(seed) % s->height);
-        uint32_t u1 = u0 + 1 + (uint32_t)(test_random(seed) % (s->width / 3 + 1)), v1 = v0 + 1 + (uint32_t)(test_random(seed) % (s->height / 2 + 1));
+        uint32_t u0 = (uint32_t)(test_random(seed) % s->width),
+                 v0 = (uint32_t)(test_random(seed) % s->height);
+        uint32_t u1 = u0 + 1 + (uint32_t)(test_random(seed) % (s->width / 3 + 1)),
+                 v1 = v0 + 1 + (uint32_t)(test_random(seed) % (s->height / 2 + 1));
         double d = test_uniform(seed, 0.12, 0.9), slope = test_uniform(seed, -0.01, 0.01);
         for (uint32_t v = v0; v < v1 && v < s->height; v++)
             for (uint32_t u = u0; u < u1 && u < s->width; u++)
@@ -130,7 +133,8 @@ static void points_frame(struct test_frame *t, uint64_t *seed, const struct fram
     float *metres = malloc(n * sizeof *metres), *p = malloc(n * 3 * sizeof *p);
     fill_readings(metres, seed, s);
     for (uint32_t i = 0; i < n; i++) {
-        double az = 6.283185307179586 * (i % s->width) / s->width, el = -0.5 + 0.9 * (i / s->width) / s->height;
+        double az = 6.283185307179586 * (i % s->width) / s->width,
+               el = -0.5 + 0.9 * (i / s->width) / s->height;
         az += test_uniform(seed, -0.001, 0.001);
         p[3 * i] = (float)(metres[i] * cos(el) * cos(az));
         p[3 * i + 1] = (float)(metres[i] * cos(el) * sin(az));
@@ -143,8 +147,8 @@ static void points_frame(struct test_frame *t, uint64_t *seed, const struct fram
     t->f.height = 1;
 }
 
-void test_frame_init(struct test_frame *t, enum vx_sensor sensor, uint64_t *seed, const struct frame_shape *shape,
-                     const double position_m[3])
+void test_frame_init(struct test_frame *t, enum vx_sensor sensor, uint64_t *seed,
+                     const struct frame_shape *shape, const double position_m[3])
 {
     memset(t, 0, sizeof *t);
     t->f = (struct vx_frame){.sensor = sensor,

@@ -1,8 +1,8 @@
 /*
  * random_frames.h - small random frames of every sensor, for tests of the frame pipeline.
  *
- * Readings come in steps and slopes with a share of everything that a sensor sends instead of a reading: NaN, 0,
- * negative, infinite, nearer than the minimum, beyond the maximum.
+ * Readings come in steps and slopes with a share of everything that a sensor sends instead of a reading: NaN,
+ * 0, negative, infinite, nearer than the minimum, beyond the maximum.
  */
 #ifndef RANDOM_FRAMES_H
 #define RANDOM_FRAMES_H
@@ -26,8 +26,8 @@ struct frame_shape {
 };
 
 /* Makes a frame of `sensor` at a position with a random rotation.  Free with test_frame_fini. */
-void test_frame_init(struct test_frame *t, enum vx_sensor sensor, uint64_t *seed, const struct frame_shape *shape,
-                     const double position_m[3]);
+void test_frame_init(struct test_frame *t, enum vx_sensor sensor, uint64_t *seed,
+                     const struct frame_shape *shape, const double position_m[3]);
 void test_frame_fini(struct test_frame *t);
 
 #endif

@@ -7,7 +7,8 @@
 static const double ORIGIN[3];
 
 /* Integrates a random frame; returns the error. */
-static vx_err feed(struct vx_map *map, uint64_t *seed, double reach_m, const double centre[3], double spread_m)
+static vx_err feed(struct vx_map *map, uint64_t *seed, double reach_m, const double centre[3],
+                   double spread_m)
 {
     struct test_frame t;
     struct vx_frame_result result;
@@ -86,7 +87,8 @@ START_TEST(snapshots_stay)
         for (int k = i; k < N; k++) {
             struct map_walk *w = map_walk_snapshot(map, &snap[order[k]]);
             ck_assert_str_eq(w->fault, "");
-            ck_assert_msg(!memcmp(w->digest, digest[order[k]], 32), "snapshot %d changed after %d releases", order[k], i);
+            ck_assert_msg(!memcmp(w->digest, digest[order[k]], 32), "snapshot %d changed after %d releases",
+                          order[k], i);
             map_walk_free(w);
         }
         vx__snapshot_release(map, &snap[order[i]]);
@@ -96,7 +98,8 @@ START_TEST(snapshots_stay)
     ck_ok(vx__retired_drain(map));
     ck_assert_ptr_null(map->retired);
     ck_assert_uint_eq(map->retired_bytes, 0);
-    used = (map->totals.n_pages[0]) * vx__page_bytes(VX__CHUNKS) + map->totals.n_pages[1] * vx__page_bytes(VX__LEAF_PAGES) +
+    used = (map->totals.n_pages[0]) * vx__page_bytes(VX__CHUNKS) +
+           map->totals.n_pages[1] * vx__page_bytes(VX__LEAF_PAGES) +
            map->totals.n_pages[2] * vx__page_bytes(VX__VALUE_PAGES);
     for (int k = 0; k < VX__N_KINDS; k++)
         used -= (d->pool[k].n_units - d->pool[k].n_free) * vx__page_bytes((enum vx__page_kind)k);
@@ -112,7 +115,7 @@ START_TEST(cycles_give_everything_back)
     struct vx_map_params p = test_params(0.1, VX_TSDF);
     struct vx_device_stats first = {0}, now;
     uint64_t seed = test_seed + 2, same;
-    int cycles = test_backend == VXK_CPU ? 1000 : 100;
+    int cycles = test_backend == VXK_CPU ? 1000 : 20;
     for (int i = 0; i < cycles; i++) {
         struct vx_map *map = test_map(d, &p);
         if (i % 10 == 0) {
@@ -343,7 +346,8 @@ START_TEST(overflows_do_not_show)
     for (int i = 0; i < 9; i++) {
         uint8_t large[32], small[32];
         struct vx__workspace *w = &maps[1]->ws;
-        uint32_t *const rooms[] = {&w->room_chunk, &w->room_word, &w->room_work, &w->room_touch_leaf, &w->room_hit, &w->touch_slots};
+        uint32_t *const rooms[] = {&w->room_chunk,      &w->room_word, &w->room_work,
+                                   &w->room_touch_leaf, &w->room_hit,  &w->touch_slots};
         for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++)
             if (i % 3 == 0 || (uint32_t)i % 6 == k)
                 *rooms[k] = 1;
@@ -410,11 +414,14 @@ int main(int argc, char **argv)
     ck_add(s, structure, 3);
     ck_add(s, snapshots_stay, 1);
     ck_add(s, cycles_give_everything_back, 1);
-    ck_add(s, the_cap_refuses_and_changes_nothing, 1);
     ck_add(s, a_monstrous_frame_leaves_no_trace, 1);
     ck_add(s, budget_and_limit, 1);
-    ck_add(s, the_table_grows, 1);
     ck_add(s, overflows_do_not_show, 4);
     ck_add(s, clear_begins_anew, 1);
+    if (argc < 2 || strcmp(argv[1], "guard") !=
+                        0) { /* large maps: the guard changes their pages' protection at every launch */
+        ck_add(s, the_cap_refuses_and_changes_nothing, 1);
+        ck_add(s, the_table_grows, 1);
+    }
     return core_test_main(argc, argv, s);
 }
