@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-void vx__samples(struct vx_map *map, const struct vx__snapshot *s, uint32_t min_weight, struct vxk_samples *out)
+void vx__samples(struct vx_map *map, const struct vx__snapshot *s, uint32_t min_weight,
+                 struct vxk_samples *out)
 {
     out->grid = s->grid;
     out->min_weight = min_weight ? min_weight : 1;
@@ -21,9 +22,11 @@ uint32_t vx__cells_slots(uint64_t n)
     return (uint32_t)slots;
 }
 
-vx_err vx__cells_index(struct vx__work *w, const uint64_t *chunk_key, uint32_t n, uint64_t *keys, uint32_t *index, uint32_t slots)
+vx_err vx__cells_index(struct vx__work *w, const uint64_t *chunk_key, uint32_t n, uint64_t *keys,
+                       uint32_t *index, uint32_t slots)
 {
-    struct vxk_cells_index_args a = {.chunk_key = chunk_key, .keys = keys, .index = index, .slot_mask = slots - 1};
+    struct vxk_cells_index_args a = {
+        .chunk_key = chunk_key, .keys = keys, .index = index, .slot_mask = slots - 1};
 
     VX_TRY_RET(w->q->dev->ops->fill(w->q, keys, 0, slots * sizeof *keys));
     return VXK_LAUNCH(w->q, cells_index, &a, n);
@@ -47,8 +50,8 @@ vx_err vx__cells_number(struct vx__work *w, struct vxk_cells *set, uint32_t n_ch
     return VXK_LAUNCH(w->q, cells_list, &list, words);
 }
 
-vx_err vx__site_cells(struct vx__work *w, const struct vxk_samples *samples, const uint32_t *versions, uint32_t n_versions,
-                      struct vxk_cells *set, uint32_t *n)
+vx_err vx__site_cells(struct vx__work *w, const struct vxk_samples *samples, const uint32_t *versions,
+                      uint32_t n_versions, struct vxk_cells *set, uint32_t *n)
 {
     struct vxk_site_cells_args a = {.samples = *samples, .versions = versions};
     uint32_t slots = vx__cells_slots(n_versions), *index;
@@ -59,8 +62,9 @@ vx_err vx__site_cells(struct vx__work *w, const struct vxk_samples *samples, con
     if (!n_versions)
         return VX_OK;
     if (n_versions > VX__CELLS_MAX_CHUNKS)
-        return vx_fail(w->detail, VX_E_EXHAUSTED, "", "the map has %u chunks; the most for a distance field or a mesh is %d",
-                       n_versions, (int)VX__CELLS_MAX_CHUNKS);
+        return vx_fail(w->detail, VX_E_EXHAUSTED, "",
+                       "the map has %u chunks; the most for a distance field or a mesh is %d", n_versions,
+                       (int)VX__CELLS_MAX_CHUNKS);
     a.chunk_key = vx__work_get(w, n_versions, sizeof *a.chunk_key);
     a.mask = vx__work_get(w, n_versions * 64ull, sizeof *a.mask);
     keys = vx__work_get(w, slots, sizeof *keys);

@@ -27,7 +27,7 @@ struct vx__esdf_build {
     int32_t limit;                 /* (256 R)^2 */
 
     uint32_t *versions, n_versions;
-    const uint32_t *cells; /* places of those that may own sites */
+    struct vxk_cells owners; /* the cells of the map that may own sites */
     uint32_t n_cells;
     uint64_t *span; /* [n_cells] vxk_esdf_span */
 

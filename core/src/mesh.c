@@ -1,4 +1,5 @@
-/* mesh.c - marching cubes of the newest epoch: count over the whole map, then emit, both in batches of leaves. */
+/* mesh.c - marching cubes of the newest epoch: count over the whole map, then emit, both in batches of
+ * leaves. */
 #include "vx/mesh.h"
 
 #include "body/mesh.h"
@@ -40,17 +41,21 @@ struct job {
     struct vxk_samples samples;
     struct vx__work work;
     struct vxk_cells set;
-    uint32_t n_leaves, size;           /* leaves of the map, of a batch */
-    int32_t origin[3];                 /* voxel */
+    uint32_t n_leaves, size; /* leaves of the map, of a batch */
+    int32_t origin[3];       /* voxel */
     struct level level[2];
-    uint32_t *count;                   /* device: entries of the two lists */
-    uint32_t *vertices, *triangles;    /* device: [n_leaves + 1] counts, then running sums */
+    uint32_t *count;                /* device: entries of the two lists */
+    uint32_t *vertices, *triangles; /* device: [n_leaves + 1] counts, then running sums */
 };
 
 static vx_err claim(struct job *j, int to, const struct stage *t, uint32_t neighbours)
 {
-    struct vxk_mesh_claim_args a = {.c = j->set, .slot = j->level[to].slot, .claimed = j->level[to].list,
-        .n = j->count + to, .first = t->first, .neighbours = neighbours};
+    struct vxk_mesh_claim_args a = {.c = j->set,
+                                    .slot = j->level[to].slot,
+                                    .claimed = j->level[to].list,
+                                    .n = j->count + to,
+                                    .first = t->first,
+                                    .neighbours = neighbours};
 
     if (to == TARGETS)
         return VXK_LAUNCH(j->q, mesh_claim, &a, t->n * neighbours);
@@ -60,7 +65,8 @@ static vx_err claim(struct job *j, int to, const struct stage *t, uint32_t neigh
 
 static vx_err number(struct job *j, int level, uint32_t release)
 {
-    struct vxk_esdf_number_args a = {.list = j->level[level].list, .slot = j->level[level].slot, .release = release};
+    struct vxk_esdf_number_args a = {
+        .list = j->level[level].list, .slot = j->level[level].slot, .release = release};
 
     return VXK_LAUNCH_COUNTED(j->q, esdf_number, &a, j->count + level, 1, j->n_leaves);
 }
@@ -90,14 +96,20 @@ static vx_err make_stage(struct job *j, struct stage *t, bool above)
     t->leaf = vx__work_get(w, n[TARGETS], sizeof *t->leaf);
     VX_TRY_RET(w->err);
 
-    struct vxk_esdf_lookup_args look = {.grid = j->snapshot.grid, .chunk_key = j->set.chunk_key, .place = j->set.place,
-        .list = j->level[SOURCES].list, .out = t->records};
+    struct vxk_cells_lookup_args look = {.grid = j->snapshot.grid,
+                                         .chunk_key = j->set.chunk_key,
+                                         .place = j->set.place,
+                                         .list = j->level[SOURCES].list,
+                                         .out = t->records};
     struct vxk_mesh_signs_args signs = {.samples = j->samples, .records = t->records, .signs = t->signs};
-    struct vxk_mesh_link_args link = {.c = j->set, .list = j->level[TARGETS].list, .slot = j->level[SOURCES].slot,
-        .link = t->link, .neighbours = 27};
+    struct vxk_mesh_link_args link = {.c = j->set,
+                                      .list = j->level[TARGETS].list,
+                                      .slot = j->level[SOURCES].slot,
+                                      .link = t->link,
+                                      .neighbours = 27};
     struct vxk_mesh_masks_args masks = {.signs = t->signs, .link = t->link, .out = t->leaf};
     struct vxk_mesh_sums_args sums = {.leaf = t->leaf};
-    VX_TRY_RET(VXK_LAUNCH(j->q, esdf_lookup, &look, n[SOURCES]));
+    VX_TRY_RET(VXK_LAUNCH(j->q, cells_lookup, &look, n[SOURCES]));
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_signs, &signs, n[SOURCES] * 64));
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_link, &link, n[TARGETS] * 27));
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_masks, &masks, n[TARGETS] * 8));
@@ -106,11 +118,15 @@ static vx_err make_stage(struct job *j, struct stage *t, bool above)
 
 static vx_err check_cancelled(const struct job *j)
 {
-    return vx__cancelled(j->options) ? vx_fail(j->detail, VX_E_CANCELLED, "", "given up while the mesh was made") : VX_OK;
+    return vx__cancelled(j->options)
+               ? vx_fail(j->detail, VX_E_CANCELLED, "", "given up while the mesh was made")
+               : VX_OK;
 }
 
 /* Calls `work` for all batches, each smaller than the last when it found no room. */
-static vx_err for_batches(struct job *j, bool above, vx_err (*work)(struct job *, struct stage *, struct vx_mesh *), struct vx_mesh *mesh)
+static vx_err for_batches(struct job *j, bool above,
+                          vx_err (*work)(struct job *, struct stage *, struct vx_mesh *),
+                          struct vx_mesh *mesh)
 {
     uint32_t keep = j->work.n;
 
@@ -136,8 +152,11 @@ static vx_err for_batches(struct job *j, bool above, vx_err (*work)(struct job *
 
 static vx_err count_batch(struct job *j, struct stage *t, struct vx_mesh *mesh)
 {
-    struct vxk_mesh_counts_args a = {.leaf = t->leaf, .slot = j->level[TARGETS].slot, .vertices = j->vertices,
-        .triangles = j->triangles, .first = t->first};
+    struct vxk_mesh_counts_args a = {.leaf = t->leaf,
+                                     .slot = j->level[TARGETS].slot,
+                                     .vertices = j->vertices,
+                                     .triangles = j->triangles,
+                                     .first = t->first};
 
     (void)mesh;
     return VXK_LAUNCH(j->q, mesh_counts, &a, t->n);
@@ -192,9 +211,10 @@ static vx_err make_room(struct job *j, struct vx_mesh *mesh)
     VX_TRY_RET(ops->sum_u32(j->q, j->triangles, total + 1, j->n_leaves));
     VX_TRY_RET(vx__work_read(&j->work, n, total, sizeof n));
     if (n[0] > UINT32_MAX || n[1] > UINT32_MAX)
-        return vx_fail(j->detail, VX_E_EXHAUSTED, "",
-                       "the mesh would have %llu vertices and %llu triangles; a mesh holds at most 4294967295 of each",
-                       (unsigned long long)n[0], (unsigned long long)n[1]);
+        return vx_fail(
+            j->detail, VX_E_EXHAUSTED, "",
+            "the mesh would have %llu vertices and %llu triangles; a mesh holds at most 4294967295 of each",
+            (unsigned long long)n[0], (unsigned long long)n[1]);
     VX_TRY_RET(ops->scan_u32(j->q, j->vertices, j->vertices, j->n_leaves));
     VX_TRY_RET(ops->scan_u32(j->q, j->triangles, j->triangles, j->n_leaves));
     mesh->n_vertices = (uint32_t)n[0];
@@ -205,20 +225,29 @@ static vx_err make_room(struct job *j, struct vx_mesh *mesh)
     mesh->normals = malloc(n[0] * 3 * sizeof(float));
     mesh->triangles = malloc((n[1] ? n[1] : 1) * 3 * sizeof(uint32_t));
     if (!mesh->vertices || !mesh->normals || !mesh->triangles)
-        return vx_fail(j->detail, VX_E_NOMEM, "", "no memory for %llu vertices and %llu triangles", (unsigned long long)n[0],
-                       (unsigned long long)n[1]);
+        return vx_fail(j->detail, VX_E_NOMEM, "", "no memory for %llu vertices and %llu triangles",
+                       (unsigned long long)n[0], (unsigned long long)n[1]);
     return VX_OK;
 }
 
-static vx_err emit_vertices(struct job *j, const struct stage *t, struct vx_mesh *mesh, uint32_t base, uint32_t n)
+static vx_err emit_vertices(struct job *j, const struct stage *t, struct vx_mesh *mesh, uint32_t base,
+                            uint32_t n)
 {
     const struct vxk_ops *ops = j->q->dev->ops;
     struct vx__work *w = &j->work;
-    struct vxk_mesh_list_args list = {.leaf = t->leaf, .slot = j->level[TARGETS].slot, .base = j->vertices,
-        .first = t->first, .first_base = base};
-    struct vxk_mesh_vertices_args a = {.samples = j->samples, .slot = j->level[TARGETS].slot, .link = t->link,
-        .records = t->records, .place = j->set.place, .chunk_key = j->set.chunk_key,
-        .voxel_m = vx__map_params(j->map)->voxel_size_m, .first = t->first};
+    struct vxk_mesh_list_args list = {.leaf = t->leaf,
+                                      .slot = j->level[TARGETS].slot,
+                                      .base = j->vertices,
+                                      .first = t->first,
+                                      .first_base = base};
+    struct vxk_mesh_vertices_args a = {.samples = j->samples,
+                                       .slot = j->level[TARGETS].slot,
+                                       .link = t->link,
+                                       .records = t->records,
+                                       .place = j->set.place,
+                                       .chunk_key = j->set.chunk_key,
+                                       .voxel_m = vx__map_params(j->map)->voxel_size_m,
+                                       .first = t->first};
 
     memcpy(a.origin, j->origin, sizeof a.origin);
     a.list = list.list = vx__work_get(w, n, sizeof *list.list);
@@ -231,19 +260,27 @@ static vx_err emit_vertices(struct job *j, const struct stage *t, struct vx_mesh
     return ops->download(j->q, mesh->normals + base * 3ull, a.normals, n * 3ull * sizeof *a.normals);
 }
 
-static vx_err emit_triangles(struct job *j, const struct stage *t, struct vx_mesh *mesh, uint32_t base, uint32_t n)
+static vx_err emit_triangles(struct job *j, const struct stage *t, struct vx_mesh *mesh, uint32_t base,
+                             uint32_t n)
 {
     struct vx__work *w = &j->work;
     struct vxk_mesh_link_args above = {.c = j->set, .first = t->first, .neighbours = 8};
-    struct vxk_mesh_triangles_args a = {.leaf = t->leaf, .slot = j->level[TARGETS].slot, .signs = t->signs, .link = t->link,
-        .vertex_base = j->vertices, .triangle_base = j->triangles, .first = t->first, .first_base = base};
+    struct vxk_mesh_triangles_args a = {.leaf = t->leaf,
+                                        .slot = j->level[TARGETS].slot,
+                                        .signs = t->signs,
+                                        .link = t->link,
+                                        .vertex_base = j->vertices,
+                                        .triangle_base = j->triangles,
+                                        .first = t->first,
+                                        .first_base = base};
 
     a.above = above.link = vx__work_get(w, t->n * 8ull, sizeof *above.link);
     a.triangles = vx__work_get(w, n * 3ull, sizeof *a.triangles);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_link, &above, t->n * 8));
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_triangles, &a, t->n * 8));
-    return j->q->dev->ops->download(j->q, mesh->triangles + base * 3ull, a.triangles, n * 3ull * sizeof *a.triangles);
+    return j->q->dev->ops->download(j->q, mesh->triangles + base * 3ull, a.triangles,
+                                    n * 3ull * sizeof *a.triangles);
 }
 
 static vx_err emit_batch(struct job *j, struct stage *t, struct vx_mesh *mesh)
@@ -278,8 +315,8 @@ static vx_err extract(struct job *j, struct vx_mesh *mesh)
     return mesh->n_vertices ? for_batches(j, true, emit_batch, mesh) : VX_OK;
 }
 
-vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *options, uint32_t min_weight, struct vx_mesh *out,
-                       struct vx_reply *reply, struct vx_detail *detail)
+vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *options, uint32_t min_weight,
+                       struct vx_mesh *out, struct vx_reply *reply, struct vx_detail *detail)
 {
     /* A queue of its own, so that queries go on while a mesh is made. */
     struct job j = {.map = map, .options = options, .detail = detail, .size = FIRST_BATCH};

@@ -1,8 +1,8 @@
 /*
  * esdf_cells.h - sets of cells, numbered: what the distance field and the mesh index their arrays by.
  *
- * A set numbers its cells by chunk key, word and cell.  Finding a cell's number takes the chunk's place in the set (a
- * hash table when it is another chunk), the word's mask and a population count.
+ * A set numbers its cells by chunk key, word and cell.  Finding a cell's number takes the chunk's place in
+ * the set (a hash table when it is another chunk), the word's mask and a population count.
  */
 #ifndef VXK_BODY_ESDF_CELLS_H
 #define VXK_BODY_ESDF_CELLS_H
@@ -70,7 +70,10 @@ struct vxk_cells_count_args {
     const uint64_t *mask;
     uint32_t *n;
 };
-VXK_FN void vxk_cells_count(const struct vxk_cells_count_args *a, uint32_t i) { a->n[i] = vxk_popc64(a->mask[i]); }
+VXK_FN void vxk_cells_count(const struct vxk_cells_count_args *a, uint32_t i)
+{
+    a->n[i] = vxk_popc64(a->mask[i]);
+}
 
 /* Lists the cells.  Element: a word. */
 struct vxk_cells_list_args {
@@ -89,13 +92,16 @@ VXK_FN void vxk_cells_list(const struct vxk_cells_list_args *a, uint32_t i)
 VXK_FN int vxk_word_near_leaf(const struct vxk_grid *g, const struct vxk_chunk *c, uint32_t word)
 {
     for (int32_t k = 0; k < 27; k++) {
-        int32_t x = (int32_t)(word >> 4) + k / 9 - 1, y = (int32_t)(word >> 2 & 3) + k / 3 % 3 - 1, z = (int32_t)(word & 3) + k % 3 - 1;
+        int32_t x = (int32_t)(word >> 4) + k / 9 - 1, y = (int32_t)(word >> 2 & 3) + k / 3 % 3 - 1,
+                z = (int32_t)(word & 3) + k % 3 - 1;
         const struct vxk_chunk *n = c;
         if ((x | y | z) & ~3) {
             int32_t kx, ky, kz;
             uint64_t key;
             vxk_key_xyz(c->key, &kx, &ky, &kz);
-            n = vxk_cell_key((kx * 4 + x) * 4, (ky * 4 + y) * 4, (kz * 4 + z) * 4, &key) ? vxk_find_chunk(g, key) : (const struct vxk_chunk *)0;
+            n = vxk_cell_key((kx * 4 + x) * 4, (ky * 4 + y) * 4, (kz * 4 + z) * 4, &key)
+                    ? vxk_find_chunk(g, key)
+                    : (const struct vxk_chunk *)0;
         }
         if (n && n->word[(x & 3) << 4 | (y & 3) << 2 | (z & 3)].leaf)
             return 1;
@@ -103,8 +109,8 @@ VXK_FN int vxk_word_near_leaf(const struct vxk_grid *g, const struct vxk_chunk *
     return 0;
 }
 /*
- * The cells that may own sites or surface: those with a record, and in occupancy maps the free tiles beside one.
- * Element: chunk version i >> 6, word i & 63.
+ * The cells that may own sites or surface: those with a record, and in occupancy maps the free tiles beside
+ * one. Element: chunk version i >> 6, word i & 63.
  */
 struct vxk_site_cells_args {
     struct vxk_samples samples;
@@ -122,7 +128,8 @@ VXK_FN void vxk_site_cells(const struct vxk_site_cells_args *a, uint32_t i)
     for (; left; left &= left - 1) {
         uint32_t cell = vxk_ctz64(left);
         for (int32_t k = 0; k < 27; k++)
-            if (vxk_record_near(&a->samples.grid, c, c->key, word << 6 | cell, k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1) < VXK_FREE_TILE) {
+            if (vxk_record_near(&a->samples.grid, c, c->key, word << 6 | cell, k / 9 - 1, k / 3 % 3 - 1,
+                                k % 3 - 1) < VXK_FREE_TILE) {
                 cells |= 1ull << cell;
                 break;
             }
@@ -130,6 +137,32 @@ VXK_FN void vxk_site_cells(const struct vxk_site_cells_args *a, uint32_t i)
     a->mask[i] = cells;
     if (word == 0)
         a->chunk_key[i >> 6] = c->key;
+}
+
+/* What the map holds at cells of a set.  Element: an entry. */
+struct vxk_cells_lookup_args {
+    struct vxk_grid grid;
+    const uint64_t *chunk_key;
+    const uint32_t *place;
+    const uint32_t *list; /* NULL: entry i is cell first + i */
+    struct vxk_records *out;
+    uint32_t first;
+    uint32_t neighbours; /* 0: only .self is filled */
+};
+VXK_FN void vxk_cells_lookup(const struct vxk_cells_lookup_args *a, uint32_t i)
+{
+    uint32_t place = a->place[a->list ? a->list[i] : a->first + i], p = place & 4095;
+    uint64_t key = a->chunk_key[place >> 12];
+    const struct vxk_chunk *c = vxk_find_chunk(&a->grid, key);
+    struct vxk_records r;
+    r.self = vxk_record(c, p);
+    r.x = r.y = r.z = VXK_NONE;
+    if (a->neighbours) {
+        r.x = vxk_record_near(&a->grid, c, key, p, 1, 0, 0);
+        r.y = vxk_record_near(&a->grid, c, key, p, 0, 1, 0);
+        r.z = vxk_record_near(&a->grid, c, key, p, 0, 0, 1);
+    }
+    a->out[i] = r;
 }
 
 #endif

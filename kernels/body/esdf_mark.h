@@ -1,9 +1,9 @@
 /*
  * esdf_mark.h - which leaves a distance field needs.
  *
- * A *candidate* is a cell that the box around some cell's sites reaches within R; every leaf of the field, and every
- * cell that a pass goes through, is one.  Candidates are numbered by chunk key, word and cell, so that all arrays of
- * the build are indexed by candidate and hold nothing for the space between.
+ * A *candidate* is a cell that the box around some cell's sites reaches within R; every leaf of the field,
+ * and every cell that a pass goes through, is one.  Candidates are numbered by chunk key, word and cell, so
+ * that all arrays of the build are indexed by candidate and hold nothing for the space between.
  */
 #ifndef VXK_BODY_ESDF_MARK_H
 #define VXK_BODY_ESDF_MARK_H
@@ -13,27 +13,9 @@
 /* Families of sites and of partial minima, bits. */
 enum { VXK_ESDF_X = 1, VXK_ESDF_Y = 2, VXK_ESDF_Z = 4, VXK_ESDF_A = 1, VXK_ESDF_B = 2 };
 
-/* Records of the map's cells i of a slice, and of their neighbours. */
-struct vxk_esdf_records_args {
-    struct vxk_grid grid;
-    const uint32_t *versions; /* chunk versions */
-    const uint32_t *cells;    /* [n] index into versions << 12 | place */
-    struct vxk_records *out;  /* [n] */
-};
-VXK_FN void vxk_esdf_records(const struct vxk_esdf_records_args *a, uint32_t i)
-{
-    uint32_t code = a->cells[i], place = code & 4095;
-    const struct vxk_chunk *c = &a->grid.chunks[a->versions[code >> 12]];
-    struct vxk_records *r = &a->out[i];
-    r->self = vxk_record(c, place);
-    r->x = vxk_record_near(&a->grid, c, c->key, place, 1, 0, 0);
-    r->y = vxk_record_near(&a->grid, c, c->key, place, 0, 1, 0);
-    r->z = vxk_record_near(&a->grid, c, c->key, place, 0, 0, 1);
-}
-
 /*
- * What a cell's sites span: for each axis the set of coordinates (0 .. 8) that an edge with a site touches, 10 bits an
- * axis, and the families from bit 32 on.  Element: cell i >> 6, row i & 63.
+ * What a cell's sites span: for each axis the set of coordinates (0 .. 8) that an edge with a site touches,
+ * 10 bits an axis, and the families from bit 32 on.  Element: cell i >> 6, row i & 63.
  */
 struct vxk_esdf_span_args {
     struct vxk_samples samples;
@@ -50,8 +32,10 @@ VXK_FN void vxk_esdf_span(const struct vxk_esdf_span_args *a, uint32_t i)
     fx = (s.x ? 3u : 1u) << x;
     fy = (s.y ? 3u : 1u) << y;
     fz = s.x | s.y | s.z | s.z << 1;
-    vxk_atomic_or64(&a->span[i >> 6], (uint64_t)fx | (uint64_t)fy << 10 | (uint64_t)fz << 20 |
-                                          (uint64_t)((s.x ? VXK_ESDF_X : 0) | (s.y ? VXK_ESDF_Y : 0) | (s.z ? VXK_ESDF_Z : 0)) << 32);
+    vxk_atomic_or64(&a->span[i >> 6],
+                    (uint64_t)fx | (uint64_t)fy << 10 | (uint64_t)fz << 20 |
+                        (uint64_t)((s.x ? VXK_ESDF_X : 0) | (s.y ? VXK_ESDF_Y : 0) | (s.z ? VXK_ESDF_Z : 0))
+                            << 32);
 }
 /* Voxels between span and [from, to] along an axis: 0 when they meet. */
 VXK_FN int32_t vxk_span_gap(uint64_t span, uint32_t axis, int32_t from, int32_t to)
@@ -63,12 +47,12 @@ VXK_FN int32_t vxk_span_gap(uint64_t span, uint32_t axis, int32_t from, int32_t 
 
 /* Inserts the chunks that hold a candidate.  Element: a cell of the map. */
 struct vxk_esdf_chunks_args {
-    const struct vxk_chunk *chunks;
-    const uint32_t *versions, *cells;
+    const uint64_t *chunk_key; /* of the map's cells */
+    const uint32_t *cells;
     const uint64_t *span;
-    uint64_t *keys;  /* [slot_mask + 1] */
-    uint64_t *found; /* [capacity] the keys in any order */
-    uint32_t *n;     /* how many; more than capacity = they did not fit */
+    uint64_t *keys;     /* [slot_mask + 1] */
+    uint64_t *found;    /* [capacity] the keys in any order */
+    uint32_t *n;        /* how many; more than capacity = they did not fit */
     uint32_t slot_mask; /* at least 2 capacity slots */
     uint32_t capacity;
     uint32_t radius, reach;
@@ -80,7 +64,7 @@ VXK_FN void vxk_esdf_chunks(const struct vxk_esdf_chunks_args *a, uint32_t i)
     if (!span)
         return;
     vxk_place_xyz(a->cells[i] & 4095, &x, &y, &z);
-    vxk_key_xyz(a->chunks[a->versions[a->cells[i] >> 12]].key, &kx, &ky, &kz);
+    vxk_key_xyz(a->chunk_key[a->cells[i] >> 12], &kx, &ky, &kz);
     for (int32_t X = (x - r) >> 4; X <= (x + r) >> 4; X++)
         for (int32_t Y = (y - r) >> 4; Y <= (y + r) >> 4; Y++)
             for (int32_t Z = (z - r) >> 4; Z <= (z + r) >> 4; Z++) {
@@ -90,7 +74,8 @@ VXK_FN void vxk_esdf_chunks(const struct vxk_esdf_chunks_args *a, uint32_t i)
                 int32_t gz = vxk_span_gap(span, 2, Z * 128 - z * 8, Z * 128 - z * 8 + 127);
                 int inserted;
                 uint64_t key;
-                if (gx * gx + gy * gy + gz * gz > r2 || !vxk_cell_key((kx + X) * 16, (ky + Y) * 16, (kz + Z) * 16, &key))
+                if (gx * gx + gy * gy + gz * gz > r2 ||
+                    !vxk_cell_key((kx + X) * 16, (ky + Y) * 16, (kz + Z) * 16, &key))
                     continue;
                 if (vxk_load32(a->n) > a->capacity)
                     return;
@@ -103,10 +88,11 @@ VXK_FN void vxk_esdf_chunks(const struct vxk_esdf_chunks_args *a, uint32_t i)
             }
 }
 
-/* Marks the candidates that a cell's sites reach.  Element: cell i / n_x, x offset i % n_x - reach; n_x = 2 reach + 1. */
+/* Marks the candidates that a cell's sites reach.  Element: cell i / n_x, x offset i % n_x - reach; n_x = 2
+ * reach + 1. */
 struct vxk_esdf_mark_args {
-    const struct vxk_chunk *chunks;
-    const uint32_t *versions, *cells;
+    const uint64_t *chunk_key; /* of the map's cells */
+    const uint32_t *cells;
     const uint64_t *span;
     const uint64_t *keys;
     const uint32_t *index;
@@ -118,7 +104,8 @@ VXK_FN void vxk_esdf_mark(const struct vxk_esdf_mark_args *a, uint32_t i)
 {
     uint32_t n_x = 2 * a->reach + 1, cell = i / n_x, chunk = VXK_NONE;
     uint64_t span = a->span[cell], last = VXK_NO_KEY;
-    int32_t dx = (int32_t)(i % n_x) - (int32_t)a->reach, r = (int32_t)a->reach, r2 = (int32_t)(a->radius * a->radius);
+    int32_t dx = (int32_t)(i % n_x) - (int32_t)a->reach, r = (int32_t)a->reach,
+            r2 = (int32_t)(a->radius * a->radius);
     int32_t x, y, z, kx, ky, kz, gx;
     if (!span)
         return;
@@ -126,7 +113,7 @@ VXK_FN void vxk_esdf_mark(const struct vxk_esdf_mark_args *a, uint32_t i)
     if (gx * gx > r2)
         return;
     vxk_place_xyz(a->cells[cell] & 4095, &x, &y, &z);
-    vxk_key_xyz(a->chunks[a->versions[a->cells[cell] >> 12]].key, &kx, &ky, &kz);
+    vxk_key_xyz(a->chunk_key[a->cells[cell] >> 12], &kx, &ky, &kz);
     x += kx * 16 + dx;
     y += ky * 16;
     z += kz * 16;
@@ -157,9 +144,9 @@ VXK_FN void vxk_esdf_mark(const struct vxk_esdf_mark_args *a, uint32_t i)
 
 /* Families of sites that a candidate owns.  Element: a cell of the map. */
 struct vxk_esdf_families_args {
-    struct vxk_cells c; /* the candidates */
-    const struct vxk_chunk *chunks;
-    const uint32_t *versions, *cells;
+    struct vxk_cells c;        /* the candidates */
+    const uint64_t *chunk_key; /* of the map's cells */
+    const uint32_t *cells;
     const uint64_t *span;
     uint8_t *sites; /* [candidates] zero before */
 };
@@ -168,7 +155,7 @@ VXK_FN void vxk_esdf_families(const struct vxk_esdf_families_args *a, uint32_t i
     uint32_t slot, k;
     if (!a->span[i])
         return;
-    slot = vxk_hash_find(a->c.keys, a->c.slot_mask, a->chunks[a->versions[a->cells[i] >> 12]].key);
+    slot = vxk_hash_find(a->c.keys, a->c.slot_mask, a->chunk_key[a->cells[i] >> 12]);
     if (slot == VXK_NONE)
         return;
     k = vxk_cells_at(&a->c, a->c.index[slot] << 12 | (a->cells[i] & 4095));
@@ -176,7 +163,8 @@ VXK_FN void vxk_esdf_families(const struct vxk_esdf_families_args *a, uint32_t i
         a->sites[k] = (uint8_t)(a->span[i] >> 32);
 }
 
-/* Which of gX, gY, gZ hold anything at a candidate: sites of the family along its own axis.  Element: a candidate. */
+/* Which of gX, gY, gZ hold anything at a candidate: sites of the family along its own axis.  Element: a
+ * candidate. */
 struct vxk_esdf_lines_at_args {
     struct vxk_cells c; /* the candidates */
     const uint8_t *sites;
@@ -194,7 +182,8 @@ VXK_FN void vxk_esdf_lines_at(const struct vxk_esdf_lines_at_args *a, uint32_t i
         }
     a->lines[i] = (uint8_t)out;
 }
-/* Which of A (from gZ along y and gY along z) and B (from gX along z) hold anything.  Element: a candidate. */
+/* Which of A (from gZ along y and gY along z) and B (from gX along z) hold anything.  Element: a candidate.
+ */
 struct vxk_esdf_planes_at_args {
     struct vxk_cells c; /* the candidates */
     const uint8_t *lines;

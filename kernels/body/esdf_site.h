@@ -1,8 +1,8 @@
 /*
  * esdf_site.h - where the surface crosses the edges between voxel centres.
  *
- * A site is an edge v -> v + e_a whose ends both count (have at least the minimum weight) and differ in (t < 0).  It
- * lies at v + f / 256 e_a; the lower voxel owns it.  Distances and the mesh use the same sites.
+ * A site is an edge v -> v + e_a whose ends both count (have at least the minimum weight) and differ in (t <
+ * 0).  It lies at v + f / 256 e_a; the lower voxel owns it.  Distances and the mesh use the same sites.
  */
 #ifndef VXK_BODY_ESDF_SITE_H
 #define VXK_BODY_ESDF_SITE_H
@@ -17,8 +17,9 @@ VXK_FN uint32_t vxk_site(int32_t a, int32_t b)
 }
 
 /*
- * A map read as signed samples.  TSDF maps: the distance of voxels whose weight is at least min_weight.  Occupancy maps:
- * -1 where occupied, 1 where known free (by log-odds, free mask or tile), so that sites are the middles of faces.
+ * A map read as signed samples.  TSDF maps: the distance of voxels whose weight is at least min_weight.
+ * Occupancy maps: -1 where occupied, 1 where known free (by log-odds, free mask or tile), so that sites are
+ * the middles of faces.
  */
 struct vxk_samples {
     struct vxk_grid grid;
@@ -43,9 +44,10 @@ VXK_FN uint32_t vxk_record(const struct vxk_chunk *c, uint32_t place)
     return w->page[r >> 3] * VXK_LEAVES_A_PAGE + (r & 7);
 }
 
-/* The record of the cell that lies (dx, dy, dz) cells from a place of chunk `c` (may be NULL; its key is `key`). */
-VXK_FN uint32_t vxk_record_near(const struct vxk_grid *g, const struct vxk_chunk *c, uint64_t key, uint32_t place, int32_t dx,
-                                int32_t dy, int32_t dz)
+/* The record of the cell that lies (dx, dy, dz) cells from a place of chunk `c` (may be NULL; its key is
+ * `key`). */
+VXK_FN uint32_t vxk_record_near(const struct vxk_grid *g, const struct vxk_chunk *c, uint64_t key,
+                                uint32_t place, int32_t dx, int32_t dy, int32_t dz)
 {
     int32_t x, y, z, kx, ky, kz;
     vxk_place_xyz(place, &x, &y, &z);
@@ -73,9 +75,10 @@ VXK_FN int vxk_value_sample(const struct vxk_samples *s, uint32_t v, int32_t *t)
     return 1;
 }
 
-/* Samples of the row (x, y) = row >> 3, row & 7 of a record along z: the bits of those that count; *negative = those of
- * them below 0. */
-VXK_FN uint32_t vxk_row(const struct vxk_samples *s, uint32_t record, uint32_t row, int32_t t[8], uint32_t *negative)
+/* Samples of the row (x, y) = row >> 3, row & 7 of a record along z: the bits of those that count; *negative
+ * = those of them below 0. */
+VXK_FN uint32_t vxk_row(const struct vxk_samples *s, uint32_t record, uint32_t row, int32_t t[8],
+                        uint32_t *negative)
 {
     const struct vxk_leaf *l;
     uint32_t bits, left, k, valid = 0, minus = 0;
@@ -88,7 +91,8 @@ VXK_FN uint32_t vxk_row(const struct vxk_samples *s, uint32_t record, uint32_t r
     bits = (uint32_t)(l->active[row >> 3] >> ((row & 7) << 3)) & 255;
     k = bits ? vxk_leaf_rank(l, row << 3) : 0;
     for (left = bits; left; left &= left - 1, k++) {
-        uint32_t z = vxk_ctz32(left), counts = (uint32_t)vxk_value_sample(s, s->grid.values[vxk_leaf_value_index(l, k)], &t[z]);
+        uint32_t z = vxk_ctz32(left),
+                 counts = (uint32_t)vxk_value_sample(s, s->grid.values[vxk_leaf_value_index(l, k)], &t[z]);
         valid |= counts << z;
         minus |= (counts & (uint32_t)(t[z] < 0)) << z;
     }
@@ -121,7 +125,8 @@ struct vxk_row_sites {
     uint32_t x, y, z;
     uint8_t fx[8], fy[8], fz[8];
 };
-VXK_FN void vxk_row_find_sites(const struct vxk_samples *s, const struct vxk_records *r, uint32_t row, struct vxk_row_sites *out)
+VXK_FN void vxk_row_find_sites(const struct vxk_samples *s, const struct vxk_records *r, uint32_t row,
+                               struct vxk_row_sites *out)
 {
     int32_t t[8], u[8], above;
     uint32_t valid, minus, v2, m2, left, x = row >> 3, y = row & 7;

@@ -1,9 +1,10 @@
 /*
- * mesh_mask.h - marching cubes, first half: which edges carry a vertex and which cells a surface, in bit masks.
+ * mesh_mask.h - marching cubes, first half: which edges carry a vertex and which cells a surface, in bit
+ * masks.
  *
- * A mesh is made in batches of leaves (cells of 8^3 voxels; "cell" alone is a marching-cubes cell of 2^3 voxels).  A
- * batch lists its targets (leaves whose masks it needs) and the sources (leaves whose signs those read).  A voxel owns
- * the cell above it and its three upper edges.
+ * A mesh is made in batches of leaves (cells of 8^3 voxels; "cell" alone is a marching-cubes cell of 2^3
+ * voxels).  A batch lists its targets (leaves whose masks it needs) and the sources (leaves whose signs those
+ * read).  A voxel owns the cell above it and its three upper edges.
  */
 #ifndef VXK_BODY_MESH_MASK_H
 #define VXK_BODY_MESH_MASK_H
@@ -20,7 +21,8 @@ struct vxk_mesh_leaf {
     uint32_t reserved;
 };
 
-/* Lists the leaves around others.  Element: leaf i / n, neighbour i % n; n = 8: itself and the upper seven, 27: all. */
+/* Lists the leaves around others.  Element: leaf i / n, neighbour i % n; n = 8: itself and the upper seven,
+ * 27: all. */
 struct vxk_mesh_claim_args {
     struct vxk_cells c;
     const uint32_t *list; /* NULL: leaf e is first + e */
@@ -49,7 +51,8 @@ VXK_FN void vxk_mesh_claim(const struct vxk_mesh_claim_args *a, uint32_t i)
     if (k != VXK_NONE)
         vxk_esdf_claim(a->slot, a->claimed, a->n, k);
 }
-/* Where they are: link[i] = place in the list that `slot` numbers, or with slot NULL the leaf's number; VXK_NONE. */
+/* Where they are: link[i] = place in the list that `slot` numbers, or with slot NULL the leaf's number;
+ * VXK_NONE. */
 struct vxk_mesh_link_args {
     struct vxk_cells c;
     const uint32_t *list;
@@ -67,8 +70,8 @@ VXK_FN void vxk_mesh_link(const struct vxk_mesh_link_args *a, uint32_t i)
     a->link[i] = k != VXK_NONE && a->slot ? a->slot[k] : k;
 }
 
-/* Signs of a source: byte row = the voxels along z that count, byte 64 + row = those of them that are negative.
- * Element: source i >> 6, row i & 63. */
+/* Signs of a source: byte row = the voxels along z that count, byte 64 + row = those of them that are
+ * negative. Element: source i >> 6, row i & 63. */
 struct vxk_mesh_signs_args {
     struct vxk_samples samples;
     const struct vxk_records *records;
@@ -84,7 +87,8 @@ VXK_FN void vxk_mesh_signs(const struct vxk_mesh_signs_args *a, uint32_t i)
 }
 
 /* Row (x, y) of a target, -1 .. 8: bit z + 1 for z = -1 .. 8.  link: 27 sources. */
-VXK_FN void vxk_mesh_row(const uint8_t *signs, const uint32_t *link, int32_t x, int32_t y, uint32_t *valid, uint32_t *minus)
+VXK_FN void vxk_mesh_row(const uint8_t *signs, const uint32_t *link, int32_t x, int32_t y, uint32_t *valid,
+                         uint32_t *minus)
 {
     const uint32_t *l = link + ((x + 8) >> 3) * 9 + ((y + 8) >> 3) * 3;
     uint32_t row = (uint32_t)((x & 7) << 3 | (y & 7)), v = 0, m = 0;
@@ -110,8 +114,8 @@ VXK_FN uint32_t vxk_mesh_case(uint32_t a, uint32_t b, uint32_t c, uint32_t d, ui
     return (a >> bit & 3) << 0 | (b >> bit & 3) << 2 | (c >> bit & 3) << 4 | (d >> bit & 3) << 6;
 }
 
-/* Masks and counts of plane x of a target.  A vertex counts only where one of the four cells around its edge is whole.
- * Element: target i >> 3, plane i & 7. */
+/* Masks and counts of plane x of a target.  A vertex counts only where one of the four cells around its edge
+ * is whole. Element: target i >> 3, plane i & 7. */
 struct vxk_mesh_masks_args {
     const uint8_t *signs;
     const uint32_t *link; /* [targets][27] */
@@ -138,11 +142,14 @@ VXK_FN void vxk_mesh_masks(const struct vxk_mesh_masks_args *a, uint32_t i)
                 whole[p][y] = c & c >> 1; /* bit z + 1: the cell (x + p - 1, y - 1, z) has all its corners */
             }
         for (uint32_t y = 1; y < 9; y++) {
-            uint32_t V = v[1][y], N = m[1][y], c = whole[1][y], ux = c | whole[1][y - 1], uy = c | whole[0][y];
+            uint32_t V = v[1][y], N = m[1][y], c = whole[1][y], ux = c | whole[1][y - 1],
+                     uy = c | whole[0][y];
             uint32_t uz = ux | uy | whole[0][y - 1], shift = (y - 1) << 3;
-            uint32_t ex = V & v[2][y] & (N ^ m[2][y]) & (ux | ux << 1), ey = V & v[1][y + 1] & (N ^ m[1][y + 1]) & (uy | uy << 1);
+            uint32_t ex = V & v[2][y] & (N ^ m[2][y]) & (ux | ux << 1),
+                     ey = V & v[1][y + 1] & (N ^ m[1][y + 1]) & (uy | uy << 1);
             uint32_t ez = V & V >> 1 & (N ^ N >> 1) & uz;
-            uint32_t one = N | m[1][y + 1] | m[2][y] | m[2][y + 1], each = N & m[1][y + 1] & m[2][y] & m[2][y + 1], mixed;
+            uint32_t one = N | m[1][y + 1] | m[2][y] | m[2][y + 1],
+                     each = N & m[1][y + 1] & m[2][y] & m[2][y + 1], mixed;
             ex = ex >> 1 & 255;
             ey = ey >> 1 & 255;
             ez = ez >> 1 & 255;
@@ -153,7 +160,8 @@ VXK_FN void vxk_mesh_masks(const struct vxk_mesh_masks_args *a, uint32_t i)
             cell |= (uint64_t)mixed << shift;
             n_vertices += vxk_popc32(ex | ey << 8 | ez << 16);
             for (; mixed; mixed &= mixed - 1)
-                n_triangles += vxk_mc_triangles(vxk_mesh_case(N, m[1][y + 1], m[2][y], m[2][y + 1], vxk_ctz32(mixed) + 1));
+                n_triangles += vxk_mc_triangles(
+                    vxk_mesh_case(N, m[1][y + 1], m[2][y], m[2][y + 1], vxk_ctz32(mixed) + 1));
         }
     }
     for (uint32_t k = 0; k < 3; k++)

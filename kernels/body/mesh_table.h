@@ -1,14 +1,15 @@
 /*
  * mesh_table.h - the triangles of a marching-cubes cell.
  *
- * Corner c of a cell = x << 2 | y << 1 | z; bit c of a case is set where the corner is negative.  Edge = axis * 4 + the
- * place of its lower corner among the four that lie below it on that axis (vxk_mc_edge_corner).  A case's entry: the
- * number of triangles in bits 60 up, then 4 bits for each edge, three edges a triangle, from bit 0 up.
+ * Corner c of a cell = x << 2 | y << 1 | z; bit c of a case is set where the corner is negative.  Edge = axis
+ * * 4 + the place of its lower corner among the four that lie below it on that axis (vxk_mc_edge_corner).  A
+ * case's entry: the number of triangles in bits 60 up, then 4 bits for each edge, three edges a triangle,
+ * from bit 0 up.
  *
- * The rule: on every face, each run of negative corners is cut off by one segment, so negative corners that touch only
- * across a face's diagonal stay apart, and the two cells of a face agree.  The segments make loops; each is cut into
- * triangles without a diagonal inside a face, so that no edge has more than two triangles.  tests/unit/core checks all
- * of this for every case and every pair of neighbours.
+ * The rule: on every face, each run of negative corners is cut off by one segment, so negative corners that
+ * touch only across a face's diagonal stay apart, and the two cells of a face agree.  The segments make
+ * loops; each is cut into triangles without a diagonal inside a face, so that no edge has more than two
+ * triangles.  tests/unit/core checks all of this for every case and every pair of neighbours.
  */
 #ifndef VXK_BODY_MESH_TABLE_H
 #define VXK_BODY_MESH_TABLE_H
@@ -82,9 +83,15 @@ VXK_CONST uint64_t vxk_mc_table[256] = {
     0x2000000000451410ull, 0x1000000000000851ull, 0x1000000000000480ull, 0x0000000000000000ull,
 };
 
-VXK_FN uint32_t vxk_mc_triangles(uint32_t cell) { return (uint32_t)(vxk_mc_table[cell] >> 60); }
+VXK_FN uint32_t vxk_mc_triangles(uint32_t cell)
+{
+    return (uint32_t)(vxk_mc_table[cell] >> 60);
+}
 /* Edge k (0, 1, 2) of triangle t. */
-VXK_FN uint32_t vxk_mc_edge(uint32_t cell, uint32_t t, uint32_t k) { return (uint32_t)(vxk_mc_table[cell] >> (4 * (3 * t + k))) & 15; }
+VXK_FN uint32_t vxk_mc_edge(uint32_t cell, uint32_t t, uint32_t k)
+{
+    return (uint32_t)(vxk_mc_table[cell] >> (4 * (3 * t + k))) & 15;
+}
 /* Lower corner of an edge. */
 VXK_FN uint32_t vxk_mc_edge_corner(uint32_t edge)
 {

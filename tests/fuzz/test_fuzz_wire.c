@@ -1,6 +1,7 @@
 /*
- * Random and damaged envelopes and configurations: nothing crashes, nothing is taken that can't be packed again, memory stays under
- * the cap.  Run it under ASan and UBSan.  The seed is printed; VXD_FUZZ_SEED=n repeats a run, VXD_FUZZ_ROUNDS makes it longer.
+ * Random and damaged envelopes and configurations: nothing crashes, nothing is taken that can't be packed
+ * again, memory stays under the cap.  Run it under ASan and UBSan.  The seed is printed; VXD_FUZZ_SEED=n
+ * repeats a run, VXD_FUZZ_ROUNDS makes it longer.
  */
 #include "config.h"
 #include "vx/wire.h"
@@ -123,7 +124,8 @@ START_TEST(noise)
 }
 END_TEST
 
-/* Whatever 64 KiB hold, the unpacked header stays under the cap (mallinfo counts what malloc holds; ASan replaces it). */
+/* Whatever 64 KiB hold, the unpacked header stays under the cap (mallinfo counts what malloc holds; ASan
+ * replaces it). */
 START_TEST(memory_stays_bounded)
 {
     static uint8_t bytes[VXW_HEADER_MAX_BYTES];
@@ -148,7 +150,8 @@ START_TEST(memory_stays_bounded)
         size_t before = mallinfo2().uordblks;
         vx_err err = vxw_header_unpack(&p, bytes, sizeof bytes, &h, &detail);
         size_t held = mallinfo2().uordblks - before;
-        ck_assert_msg(err != VX_OK || held < 2 * VXW_UNPACKED_MAX_BYTES, "type %u holds %zu bytes", type, held);
+        ck_assert_msg(err != VX_OK || held < 2 * VXW_UNPACKED_MAX_BYTES, "type %u holds %zu bytes", type,
+                      held);
         vxw_header_free(h);
     }
 }
@@ -156,9 +159,10 @@ END_TEST
 
 START_TEST(yaml)
 {
-    static const char *const texts[] = {
-        "backend: cpu\nlimits:\n  sessions: 3\n  maps: 2\nmap_defaults: {truncation_voxels: 4.5, limit_bytes: 1}\n",
-        "ipc_dir: \"/tmp/a b\"\nlog_level: 'debug'\n# comment\ndevice: 3\n", "? {a: [b, c]}\n: - d\n", "&a a: *a\n"};
+    static const char *const texts[] = {"backend: cpu\nlimits:\n  sessions: 3\n  maps: 2\nmap_defaults: "
+                                        "{truncation_voxels: 4.5, limit_bytes: 1}\n",
+                                        "ipc_dir: \"/tmp/a b\"\nlog_level: 'debug'\n# comment\ndevice: 3\n",
+                                        "? {a: [b, c]}\n: - d\n", "&a a: *a\n"};
     static char buffer[16384];
     for (long round = 0; round < n_rounds / 2; ++round) {
         struct vxd_config config;

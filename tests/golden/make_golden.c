@@ -1,4 +1,5 @@
-/* Prints tests/golden/messages.hex: one line a message, its name and its bytes.  usage: make_golden > messages.hex */
+/* Prints tests/golden/messages.hex: one line a message, its name and its bytes.  usage: make_golden >
+ * messages.hex */
 #include "wire_fill.h"
 
 #include <stdio.h>

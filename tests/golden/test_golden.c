@@ -1,6 +1,7 @@
 /*
- * The messages of messages.hex (prelude and header as hexadecimal digits) are read, hold no field that this program doesn't
- * know, come out as the same bytes when packed again, and are what this program sends for the same content.
+ * The messages of messages.hex (prelude and header as hexadecimal digits) are read, hold no field that this
+ * program doesn't know, come out as the same bytes when packed again, and are what this program sends for the
+ * same content.
  */
 #include "wire_fill.h"
 
@@ -35,7 +36,8 @@ static bool has_unknown_fields(const ProtobufCMessage *m)
         const ProtobufCFieldDescriptor *f = &d->fields[i];
         const char *at = (const char *)m + f->offset;
         const int *which = (const int *)((const char *)m + f->quantifier_offset);
-        if (f->type != PROTOBUF_C_TYPE_MESSAGE || ((f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && *which != (int)f->id))
+        if (f->type != PROTOBUF_C_TYPE_MESSAGE ||
+            ((f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && *which != (int)f->id))
             continue;
         if (f->label != PROTOBUF_C_LABEL_REPEATED) {
             const ProtobufCMessage *sub = *(ProtobufCMessage *const *)at;
@@ -65,7 +67,8 @@ static void check_readable(const char *name, const uint8_t *bytes, size_t n)
     vxw_header *h;
     uint8_t prelude[VXW_PRELUDE_BYTES], *packed;
     size_t packed_n;
-    ck_assert_msg(vxw_prelude_decode(bytes, VXW_PRELUDE_BYTES, &p, &detail) == VX_OK, "%s: %s", name, detail.text);
+    ck_assert_msg(vxw_prelude_decode(bytes, VXW_PRELUDE_BYTES, &p, &detail) == VX_OK, "%s: %s", name,
+                  detail.text);
     vx_err err = vxw_header_unpack(&p, bytes + VXW_PRELUDE_BYTES, n - VXW_PRELUDE_BYTES, &h, &detail);
     ck_assert_msg(err == VX_OK, "%s: %s", name, detail.text);
     ck_assert_msg(!has_unknown_fields(&h->base), "%s has unknown fields", name);

@@ -23,7 +23,9 @@ static struct place place_of(const struct vx_mesh *m, const struct vx_map_params
     struct place out = {.axis = -1};
 
     for (int a = 0; a < 3; a++) {
-        double at = ((double)m->vertices[3 * (size_t)i + (size_t)a] + m->origin_m[a] - p->origin_m[a]) / p->voxel_size_m - 0.5;
+        double at = ((double)m->vertices[3 * (size_t)i + (size_t)a] + m->origin_m[a] - p->origin_m[a]) /
+                        p->voxel_size_m -
+                    0.5;
         double units = rint(at * 256);
         ck_assert_msg(fabs(at * 256 - units) < 0.05, "vertex %u is not on an edge: %g", i, at);
         out.v[a] = (int32_t)floor(units / 256);
@@ -55,7 +57,8 @@ struct topology {
 };
 
 /* Checks that no directed edge is used twice and lists those without an opposite through `border`. */
-static struct topology check_topology(const struct vx_mesh *m, void (*border)(void *, struct half), void *context)
+static struct topology check_topology(const struct vx_mesh *m, void (*border)(void *, struct half),
+                                      void *context)
 {
     struct topology t = {.half = malloc((m->n_triangles + 1ull) * 3 * sizeof *t.half)};
     uint8_t *used = calloc(m->n_vertices + 1, 1);
@@ -64,7 +67,8 @@ static struct topology check_topology(const struct vx_mesh *m, void (*border)(vo
     ck_assert_ptr_nonnull(used);
     for (uint32_t i = 0; i < m->n_triangles; i++)
         for (int k = 0; k < 3; k++) {
-            uint32_t from = m->triangles[3 * (size_t)i + (size_t)k], to = m->triangles[3 * (size_t)i + (size_t)((k + 1) % 3)];
+            uint32_t from = m->triangles[3 * (size_t)i + (size_t)k],
+                     to = m->triangles[3 * (size_t)i + (size_t)((k + 1) % 3)];
             ck_assert_uint_lt(from, m->n_vertices);
             ck_assert_uint_ne(from, to);
             used[from] = 1;
@@ -76,8 +80,8 @@ static struct topology check_topology(const struct vx_mesh *m, void (*border)(vo
     for (uint32_t i = 0; i < t.n; i++) {
         struct half back = {t.half[i].to, t.half[i].from};
         if (i)
-            ck_assert_msg(by_half(&t.half[i - 1], &t.half[i]) != 0, "edge %u-%u has two triangles on one side", t.half[i].from,
-                          t.half[i].to);
+            ck_assert_msg(by_half(&t.half[i - 1], &t.half[i]) != 0,
+                          "edge %u-%u has two triangles on one side", t.half[i].from, t.half[i].to);
         if (bsearch(&back, t.half, t.n, sizeof back, by_half))
             continue;
         t.n_border++;
@@ -119,7 +123,8 @@ static double area_and_facing(const struct vx_mesh *m, uint32_t i, const double 
 
 START_TEST(ball)
 {
-    static const double centres[4][3] = {{0, 0, 0}, {128.3, 127.6, 129.1}, {-64.2, 300.7, 8.4}, {4.5, 4.5, 4.5}};
+    static const double centres[4][3] = {
+        {0, 0, 0}, {128.3, 127.6, 129.1}, {-64.2, 300.7, 8.4}, {4.5, 4.5, 4.5}};
     static const double radii[4] = {12.3, 20.7, 9.2, 3.1};
     struct vx_map_params p = plain;
     struct grid_fixture *f;
@@ -145,7 +150,8 @@ START_TEST(ball)
     for (uint32_t i = 0; i < m.n_vertices; i++) {
         double d = 0, dot = 0, n = 0;
         for (int a = 0; a < 3; a++) {
-            double x = m.vertices[3 * (size_t)i + (size_t)a] - centre[a], g = m.normals[3 * (size_t)i + (size_t)a];
+            double x = m.vertices[3 * (size_t)i + (size_t)a] - centre[a],
+                   g = m.normals[3 * (size_t)i + (size_t)a];
             d += x * x;
             dot += x * g;
             n += g * g;
@@ -292,7 +298,8 @@ END_TEST
 
 static int same(const struct vx_mesh *a, const struct vx_mesh *b)
 {
-    return a->n_vertices == b->n_vertices && a->n_triangles == b->n_triangles && memcmp(a->origin_m, b->origin_m, sizeof a->origin_m) == 0 &&
+    return a->n_vertices == b->n_vertices && a->n_triangles == b->n_triangles &&
+           memcmp(a->origin_m, b->origin_m, sizeof a->origin_m) == 0 &&
            memcmp(a->vertices, b->vertices, a->n_vertices * 3ull * sizeof(float)) == 0 &&
            memcmp(a->normals, b->normals, a->n_vertices * 3ull * sizeof(float)) == 0 &&
            memcmp(a->triangles, b->triangles, a->n_triangles * 3ull * sizeof(uint32_t)) == 0;
@@ -356,7 +363,8 @@ static int by_triangle(const void *a, const void *b)
     }
     return 0;
 }
-static struct triangle *triangles_of(const struct vx_mesh *m, const struct vx_map_params *p, const int32_t shift[3])
+static struct triangle *triangles_of(const struct vx_mesh *m, const struct vx_map_params *p,
+                                     const int32_t shift[3])
 {
     struct triangle *out = calloc(m->n_triangles + 1, sizeof *out);
 
@@ -389,7 +397,8 @@ START_TEST(shift_changes_nothing)
 
     for (int i = -1; i < 3; i++) {
         const int32_t *s = i < 0 ? none : shifts[i];
-        struct grid_fixture *f = grid_fixture_create(backend, 2, &plain, 0), *g = grid_fixture_create(VXK_CPU, 1, &plain, 0);
+        struct grid_fixture *f = grid_fixture_create(backend, 2, &plain, 0),
+                            *g = grid_fixture_create(VXK_CPU, 1, &plain, 0);
         uint64_t seed = 4;
         struct vx_mesh m;
         random_map_fill(g, &seed, corner, 26, 2); /* read here, copied with the shift */

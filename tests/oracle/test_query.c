@@ -16,7 +16,9 @@ enum { N = 4000 };
 
 static struct vx_map_params params_of(int occupancy, uint32_t radius)
 {
-    return (struct vx_map_params){.voxel_size_m = 0.1, .origin_m = {500000.5, 4000000.25, 100}, .esdf_max_distance_m = 0.1 * radius,
+    return (struct vx_map_params){.voxel_size_m = 0.1,
+                                  .origin_m = {500000.5, 4000000.25, 100},
+                                  .esdf_max_distance_m = 0.1 * radius,
                                   .mode = occupancy ? VX_OCCUPANCY : VX_TSDF};
 }
 
@@ -35,14 +37,16 @@ static const struct {
     int style, occupancy;
     uint32_t radius;
 } scenes[] = {
-    {{-9, -9, -9}, 40, 2, 0, 10}, {{119, 117, 121}, 24, 0, 0, 4}, {{-140, 120, 1000}, 28, 1, 0, 10},
-    {{110, -15, 118}, 30, 1, 1, 12}, {{-17, 118, 5}, 22, 0, 1, 3}, {{0, 0, 0}, 40, 3, 0, 20},
+    {{-9, -9, -9}, 40, 2, 0, 10},    {{119, 117, 121}, 24, 0, 0, 4}, {{-140, 120, 1000}, 28, 1, 0, 10},
+    {{110, -15, 118}, 30, 1, 1, 12}, {{-17, 118, 5}, 22, 0, 1, 3},   {{0, 0, 0}, 40, 3, 0, 20},
 };
 enum { N_SCENES = sizeof scenes / sizeof *scenes };
 
 static struct scene open_scene(int i, enum vxk_backend on, int threads)
 {
-    struct scene s = {.p = params_of(scenes[i].occupancy, scenes[i].radius), .seed = 40 + (uint64_t)i, .size = scenes[i].size};
+    struct scene s = {.p = params_of(scenes[i].occupancy, scenes[i].radius),
+                      .seed = 40 + (uint64_t)i,
+                      .size = scenes[i].size};
 
     memcpy(s.corner, scenes[i].corner, sizeof s.corner);
     s.f = grid_fixture_create(on, threads, &s.p, 0);
@@ -75,7 +79,9 @@ static uint32_t state_at(const struct scene *s, int32_t x, int32_t y, int32_t z)
 
     if (kind == VXK_ACTIVE && s->p.mode == VX_OCCUPANCY)
         return t > 0 ? VX_STATE_OCCUPIED : t < 0 ? VX_STATE_FREE : VX_STATE_UNKNOWN;
-    return kind == VXK_ACTIVE ? (t < 0 ? VX_STATE_OCCUPIED : VX_STATE_FREE) : kind == VXK_FREE ? VX_STATE_FREE : VX_STATE_UNKNOWN;
+    return kind == VXK_ACTIVE ? (t < 0 ? VX_STATE_OCCUPIED : VX_STATE_FREE)
+           : kind == VXK_FREE ? VX_STATE_FREE
+                              : VX_STATE_UNKNOWN;
 }
 
 /* ------------------------------------------------------------------ points */
@@ -84,7 +90,8 @@ static uint32_t state_at(const struct scene *s, int32_t x, int32_t y, int32_t z)
 static int centre_distance(const struct scene *s, int32_t x, int32_t y, int32_t z, double *d, int *has_state)
 {
     const uint16_t *leaf = vxk_esdf_leaf(&s->d.view, x >> 3, y >> 3, z >> 3);
-    uint32_t m = leaf ? leaf[vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z)] & 16383u : 16383u, state = state_at(s, x, y, z);
+    uint32_t m = leaf ? leaf[vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z)] & 16383u : 16383u,
+             state = state_at(s, x, y, z);
 
     *has_state = state != VX_STATE_UNKNOWN;
     *d = m / (256.0 * s->d.view.scale) * (state == VX_STATE_OCCUPIED ? -1 : 1);
@@ -92,7 +99,8 @@ static int centre_distance(const struct scene *s, int32_t x, int32_t y, int32_t 
 }
 
 /* The reference answer at voxel coordinates v. */
-static void reference_point(const struct scene *s, const double v[3], struct vx_point_answer *out, double *slope)
+static void reference_point(const struct scene *s, const double v[3], struct vx_point_answer *out,
+                            double *slope)
 {
     int32_t c[3], b[3];
     double f[3], d[8], here, g[3] = {0, 0, 0}, n = 0;
@@ -110,7 +118,8 @@ static void reference_point(const struct scene *s, const double v[3], struct vx_
     out->status = VX_Q_DISTANCE;
     for (int k = 0; k < 8; k++) {
         int has;
-        mixed |= !centre_distance(s, b[0] + (k >> 2), b[1] + (k >> 1 & 1), b[2] + (k & 1), &d[k], &has) || !has;
+        mixed |=
+            !centre_distance(s, b[0] + (k >> 2), b[1] + (k >> 1 & 1), b[2] + (k & 1), &d[k], &has) || !has;
     }
     if (!mixed) {
         double sum = 0;
@@ -127,7 +136,8 @@ static void reference_point(const struct scene *s, const double v[3], struct vx_
             int count = 0;
             for (int side = -1; side <= 1; side += 2) {
                 double u;
-                int has, found = centre_distance(s, c[0] + (a == 0 ? side : 0), c[1] + (a == 1 ? side : 0), c[2] + (a == 2 ? side : 0), &u, &has);
+                int has, found = centre_distance(s, c[0] + (a == 0 ? side : 0), c[1] + (a == 1 ? side : 0),
+                                                 c[2] + (a == 2 ? side : 0), &u, &has);
                 if (found && has == state) {
                     g[a] += side * (u - here);
                     count++;
@@ -162,7 +172,8 @@ START_TEST(points)
     p[1][1] = INFINITY;
     p[2][2] = -INFINITY;
     p[3][0] = 3e38f;
-    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail), VX_OK);
+    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail),
+                     VX_OK);
     ck_assert_uint_eq(reply.epoch, 1);
     ck_assert_uint_eq(reply.esdf_epoch, 1);
     ck_assert_double_eq_tol(reply.max_distance_m, 0.1 * scenes[_i].radius, 1e-12);
@@ -172,7 +183,8 @@ START_TEST(points)
         ck_assert(isnan(got[i].distance_m) && got[i].gradient[0] == 0);
     }
     for (int i = 4; i < N; i++) {
-        double v[3] = {to_voxels(&s, p[i][0], 0), to_voxels(&s, p[i][1], 1), to_voxels(&s, p[i][2], 2)}, slope, n = 0;
+        double v[3] = {to_voxels(&s, p[i][0], 0), to_voxels(&s, p[i][1], 1), to_voxels(&s, p[i][2], 2)},
+               slope, n = 0;
         reference_point(&s, v, &want, &slope);
         states[got[i].state]++;
         ck_assert_uint_eq(got[i].state, want.state);
@@ -193,7 +205,8 @@ START_TEST(points)
         }
         ck_assert_double_eq_tol(n, want.status & VX_Q_GRADIENT ? 1 : 0, 1e-5);
     }
-    printf("scene %d: %d of %d near a surface, %d of them unknown; states %d %d %d\n", _i, near, N, mixed, states[0], states[1], states[2]);
+    printf("scene %d: %d of %d near a surface, %d of them unknown; states %d %d %d\n", _i, near, N, mixed,
+           states[0], states[1], states[2]);
     ck_assert_int_gt(near, N / 50);
     free(p);
     free(got);
@@ -249,11 +262,14 @@ START_TEST(spheres)
     p[0][0] = NAN;
     p[1][3] = 0;
     p[2][3] = (float)most;
-    ck_assert_int_eq(vx_query_spheres(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail), VX_OK);
+    ck_assert_int_eq(vx_query_spheres(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail),
+                     VX_OK);
     ck_assert_uint_eq(got[0].status, VX_Q_OUTSIDE | VX_Q_TOUCHES_UNKNOWN);
     for (int i = 1; i < N; i++) {
-        double v[3] = {to_voxels(&s, p[i][0], 0), to_voxels(&s, p[i][1], 1), to_voxels(&s, p[i][2], 2)}, slope, r = p[i][3] / 0.1;
-        uint32_t least = reference_sphere(&s, v, fmax(r - 1e-4, 0)), largest = reference_sphere(&s, v, r + 1e-4), flags;
+        double v[3] = {to_voxels(&s, p[i][0], 0), to_voxels(&s, p[i][1], 1), to_voxels(&s, p[i][2], 2)},
+               slope, r = p[i][3] / 0.1;
+        uint32_t least = reference_sphere(&s, v, fmax(r - 1e-4, 0)),
+                 largest = reference_sphere(&s, v, r + 1e-4), flags;
         reference_point(&s, v, &want, &slope);
         ck_assert_uint_eq(got[i].state, want.state);
         if (want.status & VX_Q_DISTANCE) {
@@ -264,8 +280,8 @@ START_TEST(spheres)
             ck_assert(isnan(got[i].distance_m));
         }
         flags = got[i].status & (VX_Q_TOUCHES_UNKNOWN | VX_Q_COLLIDES);
-        ck_assert_msg((least & ~flags) == 0 && (flags & ~largest) == 0, "sphere %d, r %g: flags %u, reference %u to %u", i, r, flags,
-                      least, largest);
+        ck_assert_msg((least & ~flags) == 0 && (flags & ~largest) == 0,
+                      "sphere %d, r %g: flags %u, reference %u to %u", i, r, flags, least, largest);
         hits += flags == VX_Q_COLLIDES;
         touches += flags == VX_Q_TOUCHES_UNKNOWN;
         both += flags == (VX_Q_COLLIDES | VX_Q_TOUCHES_UNKNOWN);
@@ -273,13 +289,16 @@ START_TEST(spheres)
     }
     printf("scene %d: %d collide, %d touch unknown, %d both, %d neither\n", _i, hits, touches, both, neither);
     p[5][3] = (float)(most * 1.001);
-    ck_assert_int_eq(vx_query_spheres(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail), VX_E_INVALID);
+    ck_assert_int_eq(vx_query_spheres(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail),
+                     VX_E_INVALID);
     ck_assert_str_eq(detail.field, "radius");
     ck_assert_ptr_nonnull(strstr(detail.text, "sphere 5"));
     p[5][3] = NAN;
-    ck_assert_int_eq(vx_query_spheres(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail), VX_E_INVALID);
+    ck_assert_int_eq(vx_query_spheres(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail),
+                     VX_E_INVALID);
     p[5][3] = -1e-6f;
-    ck_assert_int_eq(vx_query_spheres(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail), VX_E_INVALID);
+    ck_assert_int_eq(vx_query_spheres(grid_fixture_map(s.f), NULL, s.origin, p[0], N, got, &reply, &detail),
+                     VX_E_INVALID);
     free(p);
     free(got);
     close_scene(&s);
@@ -307,10 +326,14 @@ START_TEST(large_sphere)
         if (step == 1)
             grid_fixture_set(f, 36, -37, 36, VXK_UNKNOWN, 0); /* its cube is 62.7 voxels away at most */
         if (step == 2)
-            grid_fixture_set(f, 20, -30, 40, VXK_ACTIVE, vxk_tsdf_pack(-5, 1)); /* occupied without a surface in range */
+            grid_fixture_set(f, 20, -30, 40, VXK_ACTIVE,
+                             vxk_tsdf_pack(-5, 1)); /* occupied without a surface in range */
         grid_fixture_publish(f);
-        ck_assert_int_eq(vx_query_spheres(grid_fixture_map(f), NULL, origin, sphere, 1, &got, &reply, &detail), VX_OK);
-        ck_assert_uint_eq(got.status, step == 0 ? 0 : step == 1 ? VX_Q_TOUCHES_UNKNOWN : VX_Q_TOUCHES_UNKNOWN | VX_Q_COLLIDES);
+        ck_assert_int_eq(
+            vx_query_spheres(grid_fixture_map(f), NULL, origin, sphere, 1, &got, &reply, &detail), VX_OK);
+        ck_assert_uint_eq(got.status, step == 0   ? 0
+                                      : step == 1 ? VX_Q_TOUCHES_UNKNOWN
+                                                  : VX_Q_TOUCHES_UNKNOWN | VX_Q_COLLIDES);
         ck_assert_uint_eq(got.state, VX_STATE_FREE);
         ck_assert(isnan(got.distance_m));
     }
@@ -333,12 +356,16 @@ static double reference_field(const struct scene *s, const double v[3])
         f[a] = v[a] - 0.5 - b[a];
     }
     for (int k = 0; k < 8 && whole; k++) {
-        whole = grid_fixture_get(s->f, b[0] + (k >> 2), b[1] + (k >> 1 & 1), b[2] + (k & 1), &value) == VXK_ACTIVE;
-        sum += (int16_t)(value & 0xffff) * (k >> 2 ? f[0] : 1 - f[0]) * (k >> 1 & 1 ? f[1] : 1 - f[1]) * (k & 1 ? f[2] : 1 - f[2]);
+        whole = grid_fixture_get(s->f, b[0] + (k >> 2), b[1] + (k >> 1 & 1), b[2] + (k & 1), &value) ==
+                VXK_ACTIVE;
+        sum += (int16_t)(value & 0xffff) * (k >> 2 ? f[0] : 1 - f[0]) * (k >> 1 & 1 ? f[1] : 1 - f[1]) *
+               (k & 1 ? f[2] : 1 - f[2]);
     }
     if (whole)
         return sum;
-    return state_at(s, (int32_t)floor(v[0]), (int32_t)floor(v[1]), (int32_t)floor(v[2])) == VX_STATE_OCCUPIED ? -1 : 1;
+    return state_at(s, (int32_t)floor(v[0]), (int32_t)floor(v[1]), (int32_t)floor(v[2])) == VX_STATE_OCCUPIED
+               ? -1
+               : 1;
 }
 
 static void along(const double o[3], const double d[3], double t, double v[3])
@@ -362,9 +389,10 @@ static int unknown_near(const struct scene *s, const double o[3], const double d
     return 0;
 }
 
-/* Walks the ray in small steps: *first = the first negative place, *sure = the first that stays negative for a voxel,
- * *unknown = the first unknown place; infinity when there is none. */
-static void reference_ray(const struct scene *s, const double o[3], const double d[3], double end, double *first, double *sure, double *unknown)
+/* Walks the ray in small steps: *first = the first negative place, *sure = the first that stays negative for
+ * a voxel, *unknown = the first unknown place; infinity when there is none. */
+static void reference_ray(const struct scene *s, const double o[3], const double d[3], double end,
+                          double *first, double *sure, double *unknown)
 {
     double step = 1.0 / 64, run = -1;
 
@@ -372,7 +400,8 @@ static void reference_ray(const struct scene *s, const double o[3], const double
     for (double t = 0; t <= end; t += step) {
         double v[3];
         along(o, d, t, v);
-        if (*unknown > t && state_at(s, (int32_t)floor(v[0]), (int32_t)floor(v[1]), (int32_t)floor(v[2])) == VX_STATE_UNKNOWN)
+        if (*unknown > t &&
+            state_at(s, (int32_t)floor(v[0]), (int32_t)floor(v[1]), (int32_t)floor(v[2])) == VX_STATE_UNKNOWN)
             *unknown = t;
         if (reference_field(s, v) >= 0) {
             run = -1;
@@ -406,13 +435,16 @@ START_TEST(rays)
     p[0][0] = NAN;
     p[1][3] = p[1][4] = p[1][5] = 0;
     p[2][4] = INFINITY;
-    ck_assert_int_eq(vx_query_rays(grid_fixture_map(s.f), NULL, s.origin, p[0], RAYS, end * 0.1, got, &reply, &detail), VX_OK);
+    ck_assert_int_eq(
+        vx_query_rays(grid_fixture_map(s.f), NULL, s.origin, p[0], RAYS, end * 0.1, got, &reply, &detail),
+        VX_OK);
     for (int i = 0; i < 3; i++) {
         ck_assert_uint_eq(got[i].state, VX_STATE_UNKNOWN);
         ck_assert(isnan(got[i].range_m) && got[i].unknown_from_m == 0);
     }
     for (int i = 3; i < RAYS; i++) {
-        double o[3], d[3], v[3], n = 0, first, sure, unknown, t = got[i].range_m / 0.1, u = got[i].unknown_from_m / 0.1;
+        double o[3], d[3], v[3], n = 0, first, sure, unknown, t = got[i].range_m / 0.1,
+                                 u = got[i].unknown_from_m / 0.1;
         for (int a = 0; a < 3; a++) {
             o[a] = to_voxels(&s, p[i][a], a);
             n += (double)p[i][3 + a] * p[i][3 + a];
@@ -423,11 +455,13 @@ START_TEST(rays)
         if (got[i].state == VX_STATE_OCCUPIED) {
             double length = 0, facing = 0, least = 1;
             hits++;
-            for (int k = -4; k <= 4; k++) { /* the reference's steps can pass over a corner that the ray clips */
+            for (int k = -4; k <= 4;
+                 k++) { /* the reference's steps can pass over a corner that the ray clips */
                 along(o, d, t + k * 2.5e-4, v);
                 least = fmin(least, reference_field(&s, v));
             }
-            ck_assert_msg(least < 0, "ray %d: hit at %g, where nothing is negative; first negative place %g", i, t, first);
+            ck_assert_msg(least < 0, "ray %d: hit at %g, where nothing is negative; first negative place %g",
+                          i, t, first);
             ck_assert_msg(t <= sure + 1.0 / 32, "ray %d: hit at %g, behind the surface at %g", i, t, sure);
             for (int a = 0; a < 3; a++) {
                 length += (double)got[i].normal[a] * got[i].normal[a];
@@ -442,16 +476,22 @@ START_TEST(rays)
             free_ones += got[i].state == VX_STATE_FREE;
         }
         if (isnan(got[i].unknown_from_m)) {
-            ck_assert_msg(unknown >= (isnan(t) ? end : t) - 1e-3, "ray %d: unknown at %g is not reported", i, unknown);
+            ck_assert_msg(unknown >= (isnan(t) ? end : t) - 1e-3, "ray %d: unknown at %g is not reported", i,
+                          unknown);
         } else {
-            ck_assert_msg(u <= unknown + 1e-3 && (isnan(t) || u <= t + 1e-3), "ray %d: unknown from %g, reference %g", i, u, unknown);
+            ck_assert_msg(u <= unknown + 1e-3 && (isnan(t) || u <= t + 1e-3),
+                          "ray %d: unknown from %g, reference %g", i, u, unknown);
             ck_assert_msg(unknown_near(&s, o, d, u), "ray %d: known at %g", i, u);
         }
     }
     printf("scene %d: %d of %d rays hit, %d free\n", _i, hits, RAYS, free_ones);
     ck_assert_int_gt(hits, RAYS / 100);
-    ck_assert_int_eq(vx_query_rays(grid_fixture_map(s.f), NULL, s.origin, p[0], RAYS, 0, got, &reply, &detail), VX_E_INVALID);
-    ck_assert_int_eq(vx_query_rays(grid_fixture_map(s.f), NULL, s.origin, p[0], RAYS, NAN, got, &reply, &detail), VX_E_INVALID);
+    ck_assert_int_eq(
+        vx_query_rays(grid_fixture_map(s.f), NULL, s.origin, p[0], RAYS, 0, got, &reply, &detail),
+        VX_E_INVALID);
+    ck_assert_int_eq(
+        vx_query_rays(grid_fixture_map(s.f), NULL, s.origin, p[0], RAYS, NAN, got, &reply, &detail),
+        VX_E_INVALID);
     free(p);
     free(got);
     close_scene(&s);
@@ -485,13 +525,16 @@ START_TEST(ball)
             ray[k] = (float)(0.1 * (centre[k] + (radius + 9) * d[k]));
             ray[3 + k] = (float)(-5 * d[k]);
         }
-        ck_assert_int_eq(vx_query_points(grid_fixture_map(f), NULL, p.origin_m, point, 1, &a, NULL, &detail), VX_OK);
+        ck_assert_int_eq(vx_query_points(grid_fixture_map(f), NULL, p.origin_m, point, 1, &a, NULL, &detail),
+                         VX_OK);
         ck_assert_uint_eq(a.status, VX_Q_DISTANCE | VX_Q_GRADIENT);
-        /* Sites are about a voxel apart, so the nearest one is farther than the surface, most so close to it. */
+        /* Sites are about a voxel apart, so the nearest one is farther than the surface, most so close to it.
+         */
         ck_assert_double_eq_tol(a.distance_m, 0.1 * at, fabs(at) < 2 ? 0.03 : 0.015);
         if (fabs(at) > 0.5)
             ck_assert_uint_eq(a.state, at < 0 ? VX_STATE_OCCUPIED : VX_STATE_FREE);
-        ck_assert_int_eq(vx_query_rays(grid_fixture_map(f), NULL, p.origin_m, ray, 1, 2.5, &r, NULL, &detail), VX_OK);
+        ck_assert_int_eq(vx_query_rays(grid_fixture_map(f), NULL, p.origin_m, ray, 1, 2.5, &r, NULL, &detail),
+                         VX_OK);
         ck_assert_uint_eq(r.state, VX_STATE_OCCUPIED);
         ck_assert_double_eq_tol(r.range_m, 0.9, 0.004);
         for (int k = 0; k < 3; k++) {
@@ -527,13 +570,15 @@ START_TEST(same_everywhere)
         for (int k = 0; k < N; k++) {
             random_position(&s, p[k]);
             for (int a = 3; a < 6; a++)
-                p[k][a] = (float)grid_fixture_uniform(&s.seed, 0, 0.9); /* of p, any four floats are a sphere, three a point */
+                p[k][a] = (float)grid_fixture_uniform(
+                    &s.seed, 0, 0.9); /* of p, any four floats are a sphere, three a point */
         }
         ck_assert_int_eq(vx_query_points(map, NULL, s.origin, p[0], N, got[i].points, NULL, &detail), VX_OK);
         ck_assert_int_eq(vx_query_rays(map, NULL, s.origin, p[0], N, 5, got[i].rays, NULL, &detail), VX_OK);
         for (int k = 0; k < N; k++)
             memmove((float *)p + 4 * k, p[k], 4 * sizeof(float));
-        ck_assert_int_eq(vx_query_spheres(map, NULL, s.origin, p[0], N, got[i].spheres, NULL, &detail), VX_OK);
+        ck_assert_int_eq(vx_query_spheres(map, NULL, s.origin, p[0], N, got[i].spheres, NULL, &detail),
+                         VX_OK);
         close_scene(&s);
         ck_assert_int_eq(memcmp(&got[0], &got[i], sizeof got[0]), 0);
     }
@@ -561,18 +606,27 @@ START_TEST(slices_and_refusals)
 
     for (uint32_t i = 0; i < n; i++)
         random_position(&s, p[i]);
-    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, s.origin, p[0], n, got, &reply, &detail), VX_OK);
-    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, s.origin, p[n - 16], 16, few, &reply, &detail), VX_OK);
+    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, s.origin, p[0], n, got, &reply, &detail),
+                     VX_OK);
+    ck_assert_int_eq(
+        vx_query_points(grid_fixture_map(s.f), NULL, s.origin, p[n - 16], 16, few, &reply, &detail), VX_OK);
     ck_assert_int_eq(memcmp(got + n - 16, few, sizeof few), 0);
-    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, s.origin, NULL, 0, NULL, &reply, &detail), VX_OK);
-    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, bad, p[0], 1, few, &reply, &detail), VX_E_INVALID);
+    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, s.origin, NULL, 0, NULL, &reply, &detail),
+                     VX_OK);
+    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), NULL, bad, p[0], 1, few, &reply, &detail),
+                     VX_E_INVALID);
     ck_assert_str_eq(detail.field, "origin_m");
-    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), &options, s.origin, p[0], 1, few, &reply, &detail), VX_E_STALE);
+    ck_assert_int_eq(
+        vx_query_points(grid_fixture_map(s.f), &options, s.origin, p[0], 1, few, &reply, &detail),
+        VX_E_STALE);
     grid_fixture_publish(s.f);
-    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), &options, s.origin, p[0], 1, few, &reply, &detail), VX_OK);
+    ck_assert_int_eq(
+        vx_query_points(grid_fixture_map(s.f), &options, s.origin, p[0], 1, few, &reply, &detail), VX_OK);
     ck_assert_uint_eq(reply.epoch, 2);
     options = (struct vx_query_options){.cancelled = give_up, .context = &asked};
-    ck_assert_int_eq(vx_query_points(grid_fixture_map(s.f), &options, s.origin, p[0], n, got, &reply, &detail), VX_E_CANCELLED);
+    ck_assert_int_eq(
+        vx_query_points(grid_fixture_map(s.f), &options, s.origin, p[0], n, got, &reply, &detail),
+        VX_E_CANCELLED);
     free(p);
     free(got);
     close_scene(&s);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * The core's numbers are asked for on a worker; the maps are held meanwhile.  The report is put together on the loop,
- * which owns everything else in it.
+ * The core's numbers are asked for on a worker; the maps are held meanwhile.  The report is put together on
+ * the loop, which owns everything else in it.
  */
 struct stats_request {
     struct vxd_request base;
@@ -63,7 +63,8 @@ static Voxeld__V1__CodeCount **codes_fill(struct report *r, const uint64_t n[VXD
     return first;
 }
 
-static Voxeld__V1__Latency **latencies_fill(struct report *r, const struct vxd_hist hist[VXD_N_WORK], size_t *n_out)
+static Voxeld__V1__Latency **latencies_fill(struct report *r, const struct vxd_hist hist[VXD_N_WORK],
+                                            size_t *n_out)
 {
     Voxeld__V1__Latency **first = &r->latency_list[r->n_latencies];
     for (int work = 0; work < VXD_N_WORK; ++work) {
@@ -233,11 +234,8 @@ static void fini(struct vxd_request *request)
     free(s->errs);
 }
 
-static const struct vxd_request_ops ops = {.size = sizeof(struct stats_request),
-                                           .lane = VXD_LANE_MISC,
-                                           .run = run,
-                                           .answer = answer,
-                                           .fini = fini};
+static const struct vxd_request_ops ops = {
+    .size = sizeof(struct stats_request), .lane = VXD_LANE_MISC, .run = run, .answer = answer, .fini = fini};
 
 static vx_err hold_maps(struct stats_request *s)
 {

@@ -67,10 +67,11 @@ static void expect_nack(uint64_t req, Voxeld__V1__Code code, const char *field)
 {
     struct vxd_got got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_NACK, req);
     const Voxeld__V1__Error *e = got.header->nack->error;
-    ck_assert_msg(e->code == code, "code %d: %.*s", e->code, (int)e->message.len, (const char *)e->message.data);
+    ck_assert_msg(e->code == code, "code %d: %.*s", e->code, (int)e->message.len,
+                  (const char *)e->message.data);
     if (field)
-        ck_assert_msg(e->field.len == strlen(field) && !memcmp(e->field.data, field, e->field.len), "field %.*s",
-                      (int)e->field.len, (const char *)e->field.data);
+        ck_assert_msg(e->field.len == strlen(field) && !memcmp(e->field.data, field, e->field.len),
+                      "field %.*s", (int)e->field.len, (const char *)e->field.data);
     vxd_got_free(&got);
 }
 
@@ -84,7 +85,8 @@ static void ask_latest(Voxeld__V1__OpenStream *open)
     open->delivery = VOXELD__V1__DELIVERY__DELIVERY_LATEST;
 }
 
-static void expect_open_error(void (*edit)(Voxeld__V1__OpenStream *), Voxeld__V1__Code code, const char *field)
+static void expect_open_error(void (*edit)(Voxeld__V1__OpenStream *), Voxeld__V1__Code code,
+                              const char *field)
 {
     vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__OpenStream open = VOXELD__V1__OPEN_STREAM__INIT;
@@ -143,7 +145,8 @@ START_TEST(core_refusal_uses_the_seq)
 }
 END_TEST
 
-/* Many frames one after the other, as fast as credits allow; every one integrated, in order, in its own epoch. */
+/* Many frames one after the other, as fast as credits allow; every one integrated, in order, in its own
+ * epoch. */
 START_TEST(long_run_under_credits)
 {
     enum { N = 2000 };
@@ -190,7 +193,8 @@ START_TEST(over_credit_is_refused_then_cut_off)
     open.sensor = VOXELD__V1__SENSOR__SENSOR_DEPTH;
     header.body_case = VOXELD__V1__HEADER__BODY_OPEN_STREAM;
     header.open_stream = &open;
-    struct vxd_got got = vxd_peer_expect(&again, VOXELD__V1__HEADER__BODY_STREAM_OK, vxd_peer_send(&again, &header, NULL, 0));
+    struct vxd_got got =
+        vxd_peer_expect(&again, VOXELD__V1__HEADER__BODY_STREAM_OK, vxd_peer_send(&again, &header, NULL, 0));
     last = got.header->stream_ok->last_seq;
     ck_assert_int_eq(got.header->stream_ok->last_stamp_ns, 4000000);
     vxd_got_free(&got);
@@ -224,7 +228,8 @@ START_TEST(bytes_are_credit_too)
     vxd_depth_frame_init(&f, 1, 1);
     f.pinhole.width = 129;
     f.pinhole.height = 128;
-    expect_nack(vxd_peer_send(&ingest, &f.header, big, sizeof big), VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED, "stream");
+    expect_nack(vxd_peer_send(&ingest, &f.header, big, sizeof big), VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                "stream");
     f.pinhole.width = 128;
     f.header.req_id = 0;
     uint64_t req = vxd_peer_send(&ingest, &f.header, big, 65536);
@@ -392,7 +397,8 @@ START_TEST(model_must_fit_the_stream)
     expect_nack(send_frame(77, 1), VOXELD__V1__CODE__CODE_NOT_FOUND, "stream");
     f.header.req_id = 0;
     f.frame.seq = 2;
-    expect_nack(vxd_peer_send(&ingest, &f.header, NULL, 0), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "payloads");
+    expect_nack(vxd_peer_send(&ingest, &f.header, NULL, 0), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
+                "payloads");
 }
 END_TEST
 
@@ -410,8 +416,8 @@ START_TEST(range_images_carry_elevations)
     range.n_elevation_rad = 3;
     f.frame.model_case = VOXELD__V1__FRAME__MODEL_RANGE;
     f.frame.range = &range;
-    expect_nack(vxd_peer_send(&ingest, &f.header, readings, sizeof readings), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
-                "range.elevation_rad");
+    expect_nack(vxd_peer_send(&ingest, &f.header, readings, sizeof readings),
+                VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "range.elevation_rad");
     expect_credit(sizeof readings);
     range.n_elevation_rad = 4;
     f.header.req_id = 0;

@@ -223,7 +223,8 @@ static uint64_t next_random(void)
     return seed;
 }
 
-/* Headers with flipped bits, cut off, or made of noise, on every socket; the daemon answers the honest peer all along. */
+/* Headers with flipped bits, cut off, or made of noise, on every socket; the daemon answers the honest peer
+ * all along. */
 START_TEST(fuzzed_headers)
 {
     static const char *const names[] = {"ingest", "query", "events", "admin"};

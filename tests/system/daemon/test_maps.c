@@ -1,4 +1,5 @@
-/* MAP_CREATE, LIST, INFO, DIGEST, CLEAR, DELETE, STATS; two maps; deletion while queries and frames are under way. */
+/* MAP_CREATE, LIST, INFO, DIGEST, CLEAR, DELETE, STATS; two maps; deletion while queries and frames are under
+ * way. */
 #include "vxd_peer.h"
 
 #include <stdio.h>
@@ -114,8 +115,8 @@ static void edit_create(Voxeld__V1__MapParams *p)
 
 START_TEST(create_and_info)
 {
-    struct vxd_got got =
-        vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY, send_create("a.b-C_9", 0.1, edit_create));
+    struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY,
+                                         send_create("a.b-C_9", 0.1, edit_create));
     const Voxeld__V1__MapInfoReply *r = got.header->map_info_reply;
     ck_assert_double_eq(r->params->voxel_size_m, 0.1);
     ck_assert_double_eq(r->params->origin_m->x, 5e5);
@@ -142,9 +143,12 @@ START_TEST(create_refusals)
     memset(long_name, 'x', 65);
     long_name[65] = 0;
     vxd_peer_expect_error(&admin, send_create("", 0.1, NULL), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "map");
-    vxd_peer_expect_error(&admin, send_create("a/b", 0.1, NULL), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "map");
-    vxd_peer_expect_error(&admin, send_create(long_name, 0.1, NULL), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "map");
-    vxd_peer_expect_error(&admin, send_create("m", 0, NULL), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "voxel_size_m");
+    vxd_peer_expect_error(&admin, send_create("a/b", 0.1, NULL), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
+                          "map");
+    vxd_peer_expect_error(&admin, send_create(long_name, 0.1, NULL), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
+                          "map");
+    vxd_peer_expect_error(&admin, send_create("m", 0, NULL), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
+                          "voxel_size_m");
     vxd_peer_expect_error(&admin, send_create("m", 0.1, edit_mode), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
                           "params.mode");
     vxd_peer_expect_error(&admin, send_create("nomem", 0.1, NULL), VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED,
@@ -171,8 +175,8 @@ START_TEST(as_many_maps_as_allowed)
         snprintf(name, sizeof name, "m%d", i);
         vxd_peer_map_create(&admin, name, 0.1);
     }
-    vxd_peer_expect_error(&admin, send_create("one-more", 0.1, NULL), VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                          "limits.maps");
+    vxd_peer_expect_error(&admin, send_create("one-more", 0.1, NULL),
+                          VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED, "limits.maps");
 }
 END_TEST
 
@@ -208,7 +212,8 @@ START_TEST(two_maps_two_streams_each)
     vxd_peer_map_digest(&admin, "two", after[1]);
     ck_assert_mem_ne(before[0], after[0], 32);
     ck_assert_mem_ne(before[1], after[1], 32);
-    struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY, send_info(&query, "one"));
+    struct vxd_got got =
+        vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY, send_info(&query, "one"));
     ck_assert_uint_eq(got.header->map_info_reply->n_frames, 2);
     vxd_got_free(&got);
 }
@@ -222,7 +227,8 @@ START_TEST(clear_empties)
     vxd_peer_open_stream(&ingest, "m", 1, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
     struct vxd_depth_frame f;
     vxd_depth_frame_init(&f, 1, 1);
-    struct vxd_got got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_ACK, vxd_depth_frame_send(&ingest, &f));
+    struct vxd_got got =
+        vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_ACK, vxd_depth_frame_send(&ingest, &f));
     vxd_got_free(&got);
     vxd_peer_map_digest(&admin, "m", digest);
     ck_assert_mem_ne(digest, empty, 32);
@@ -259,7 +265,8 @@ START_TEST(delete_and_create_again)
 }
 END_TEST
 
-/* A running query, a waiting one, a running frame and a waiting one: the map goes, everyone gets an answer. */
+/* A running query, a waiting one, a running frame and a waiting one: the map goes, everyone gets an answer.
+ */
 START_TEST(delete_while_busy)
 {
     float points[3] = {1, 2, 3};
@@ -283,7 +290,8 @@ START_TEST(delete_while_busy)
         vxd_got_free(&got);
     }
     ck_assert(vxd_peer_is_quiet(&admin)); /* not before the frames */
-    vxd_peer_expect_error(&admin, send_create("gated", 0.1, NULL), VOXELD__V1__CODE__CODE_ALREADY_EXISTS, "map");
+    vxd_peer_expect_error(&admin, send_create("gated", 0.1, NULL), VOXELD__V1__CODE__CODE_ALREADY_EXISTS,
+                          "map");
     open_gate();
     struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_RESULT, del);
     vxd_got_free(&got);
@@ -303,7 +311,8 @@ START_TEST(stats_of_everything)
     vxd_peer_open_stream(&ingest, "m", 5, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
     struct vxd_depth_frame f;
     vxd_depth_frame_init(&f, 5, 1);
-    struct vxd_got got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_ACK, vxd_depth_frame_send(&ingest, &f));
+    struct vxd_got got =
+        vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_ACK, vxd_depth_frame_send(&ingest, &f));
     vxd_got_free(&got);
     got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_CREDIT, 0);
     vxd_got_free(&got);

@@ -32,7 +32,8 @@ static void open_gate(void)
     fclose(f);
 }
 
-/* Every accepted frame is integrated and acknowledged, one that comes later is refused, and the exit status is 0. */
+/* Every accepted frame is integrated and acknowledged, one that comes later is refused, and the exit status
+ * is 0. */
 START_TEST(sigterm_finishes_frames)
 {
     struct vxd_peer admin, ingest, query;
@@ -121,10 +122,37 @@ START_TEST(shutdown_verb)
     vxd_peer_map_create(&admin, "m", 0.1);
     header.body_case = VOXELD__V1__HEADER__BODY_SHUTDOWN;
     header.shutdown = &body;
-    struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_RESULT, vxd_peer_send(&admin, &header, NULL, 0));
+    struct vxd_got got =
+        vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_RESULT, vxd_peer_send(&admin, &header, NULL, 0));
     vxd_got_free(&got);
     ck_assert_int_eq(vxd_proc_wait(&proc, 0), 0);
     vxd_peer_close(&admin);
+}
+END_TEST
+
+/* The frame is answered, then the process ends with an error, so that a supervisor starts a new one. */
+START_TEST(device_error_ends_the_process)
+{
+    struct vxd_peer admin, ingest;
+    struct vxd_depth_frame f;
+    vxd_peer_hello(&admin, &proc, "admin");
+    vxd_peer_hello(&ingest, &proc, "ingest");
+    vxd_peer_map_create(&admin, "broken", 0.1);
+    vxd_peer_map_create(&admin, "gated", 0.1); /* a job that hangs doesn't hold the end up */
+    vxd_peer_open_stream(&ingest, "gated", 1, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
+    vxd_peer_open_stream(&ingest, "broken", 2, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
+    for (uint64_t stream = 1; stream <= 2; ++stream) {
+        vxd_depth_frame_init(&f, stream, 1);
+        vxd_depth_frame_send(&ingest, &f);
+    }
+    struct vxd_got got = vxd_peer_get(&ingest);
+    ck_assert_int_eq(got.header->body_case, VOXELD__V1__HEADER__BODY_NACK);
+    ck_assert_uint_eq(got.header->nack->stream, 2);
+    ck_assert_int_eq(got.header->nack->error->code, VOXELD__V1__CODE__CODE_UNAVAILABLE);
+    vxd_got_free(&got);
+    ck_assert_int_eq(vxd_proc_wait(&proc, 0), 1);
+    vxd_peer_close(&admin);
+    vxd_peer_close(&ingest);
 }
 END_TEST
 
@@ -185,12 +213,15 @@ START_TEST(options)
     ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--backend", "gpu", NULL}), 2);
     ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--backend", NULL}), 2);
     ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--memory-cap=-5", NULL}), 2);
-    ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--config", "/nowhere", "--check-config", NULL}), 2);
+    ck_assert_int_eq(
+        vxd_proc_run("voxeld_fake", (const char *const[]){"--config", "/nowhere", "--check-config", NULL}),
+        2);
     snprintf(config, sizeof config, "%s/bad.yaml", proc.base);
     f = fopen(config, "w");
     fputs("limits: {sessions: 0}\n", f);
     fclose(f);
-    ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--config", config, "--check-config", NULL}), 2);
+    ck_assert_int_eq(
+        vxd_proc_run("voxeld_fake", (const char *const[]){"--config", config, "--check-config", NULL}), 2);
     setenv("VOXELD_THREADS", "many", 1);
     ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--check-config", NULL}), 2);
     unsetenv("VOXELD_THREADS");
@@ -199,7 +230,8 @@ START_TEST(options)
     /* a backend that this build doesn't have is an error, not a silent other one */
     char dir[96];
     snprintf(dir, sizeof dir, "%s/other", proc.base);
-    ck_assert_int_eq(vxd_proc_run("voxeld_fake", (const char *const[]){"--ipc-dir", dir, "--backend", "cuda", NULL}), 1);
+    ck_assert_int_eq(
+        vxd_proc_run("voxeld_fake", (const char *const[]){"--ipc-dir", dir, "--backend", "cuda", NULL}), 1);
 }
 END_TEST
 
@@ -212,6 +244,7 @@ int main(void)
     tcase_add_test(tc, sigterm_finishes_frames);
     tcase_add_test(tc, second_signal_ends_at_once);
     tcase_add_test(tc, shutdown_verb);
+    tcase_add_test(tc, device_error_ends_the_process);
     tcase_add_test(tc, folder_and_sockets);
     tcase_add_test(tc, one_daemon_a_folder);
     tcase_add_test(tc, start_after_kill);

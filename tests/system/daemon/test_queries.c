@@ -1,6 +1,6 @@
 /* QUERY_*, MESH: inline and in parts both ways, CANCEL, deadlines, transfers that go wrong. */
-#include "vxd_peer.h"
 #include "vx/query.h"
+#include "vxd_peer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,8 +121,8 @@ START_TEST(points_inline)
     float points[6] = {1, 2, 3, 4, 5, 6};
     points_init(&m, "m", 2);
     m.origin.x = 100;
-    struct vxd_got got =
-        vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, vxd_peer_send(&query, &m.header, points, sizeof points));
+    struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT,
+                                         vxd_peer_send(&query, &m.header, points, sizeof points));
     ck_assert_uint_eq(got.header->result->n, 2);
     ck_assert_double_eq(got.header->result->map->max_distance_m, 1.0);
     ck_assert_uint_eq(got.header->body_bytes, 0);
@@ -182,39 +182,39 @@ START_TEST(query_refusals)
     float points[6] = {0};
     vxd_peer_expect_error(&query, send_points("nowhere", points, 1), VOXELD__V1__CODE__CODE_NOT_FOUND, "map");
     points_init(&m, "m", 2);
-    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 12), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
-                          "payloads[0].n_bytes");
+    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 12),
+                          VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "payloads[0].n_bytes");
     points_init(&m, "m", 0);
-    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 12), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
-                          "n");
+    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 12),
+                          VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "n");
     points_init(&m, "m", 4194305);
-    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 12), VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                          "n");
+    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 12),
+                          VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED, "n");
     points_init(&m, "m", 2);
     m.origin.y = 0.0 / 0.0;
-    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 24), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
-                          "origin_m");
+    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 24),
+                          VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "origin_m");
     points_init(&m, "m", 2);
     m.body.min_epoch = 99;
-    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 24), VOXELD__V1__CODE__CODE_STALE_EPOCH,
-                          "min_epoch");
+    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 24),
+                          VOXELD__V1__CODE__CODE_STALE_EPOCH, "min_epoch");
     points_init(&m, "m", 2);
     Voxeld__V1__Payload declared, *list[1] = {&declared};
     vxw_payload_declare(points, 24, &declared);
     declared.crc32c ^= 1;
     m.header.payloads = list;
     m.header.n_payloads = 1;
-    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 24), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
-                          "payloads[0].crc32c");
+    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 24),
+                          VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "payloads[0].crc32c");
     declared.crc32c ^= 1;
     declared.encoding = VOXELD__V1__ENCODING__ENCODING_LZ4;
     m.header.req_id = 0;
-    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 24), VOXELD__V1__CODE__CODE_UNIMPLEMENTED,
-                          "payloads[0].encoding");
+    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, points, 24),
+                          VOXELD__V1__CODE__CODE_UNIMPLEMENTED, "payloads[0].encoding");
     points_init(&m, "m", 2);
     m.header.body_bytes = 23;
-    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, NULL, 0), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
-                          "body_bytes");
+    vxd_peer_expect_error(&query, vxd_peer_send(&query, &m.header, NULL, 0),
+                          VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "body_bytes");
     ck_assert(vxd_peer_is_quiet(&query));
 }
 END_TEST
@@ -395,7 +395,8 @@ START_TEST(transfers_are_bounded)
     vxd_proc_stop(&proc);
     vxd_peer_close(&admin);
     vxd_peer_close(&query);
-    struct vxd_proc small = {.yaml = "log_level: error\nlimits: {transfer_bytes: 2097152, requests_per_session: 3}\n"};
+    struct vxd_proc small = {
+        .yaml = "log_level: error\nlimits: {transfer_bytes: 2097152, requests_per_session: 3}\n"};
     vxd_proc_start(&small, "voxeld_fake", NULL);
     proc = small;
     vxd_peer_hello(&admin, &proc, "admin");

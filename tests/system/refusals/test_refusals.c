@@ -1,8 +1,9 @@
 /*
- * What the contract says is refused or skipped, sent over the socket to a real daemon: the code and the field come back, the
- * counter goes up by one, and the map's digest is what it was.  usage: test_refusals BACKEND
+ * What the contract says is refused or skipped, sent over the socket to a real daemon: the code and the field
+ * come back, the counter goes up by one, and the map's digest is what it was.  usage: test_refusals BACKEND
  */
 #include "vxd_peer.h"
+#include "vxk.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@ static struct vxd_peer admin, ingest;
 
 static void set_up(void)
 {
-    vxd_proc_start(&proc, "voxeld", (const char *const[]){"--backend", backend, "--memory-cap", "536870912", NULL});
+    vxd_proc_start(&proc, "voxeld",
+                   (const char *const[]){"--backend", backend, "--memory-cap", "536870912", NULL});
     vxd_peer_hello(&admin, &proc, "admin");
     vxd_peer_hello(&ingest, &proc, "ingest");
     vxd_peer_map_create(&admin, "m", 0.1);
@@ -259,8 +261,8 @@ static void check_nack(uint64_t req, const struct refusal *c)
     const Voxeld__V1__Error *e = got.header->nack->error;
     ck_assert_msg(e->code == c->code, "%s: code %d, '%.*s'", c->name, e->code, (int)e->message.len,
                   (const char *)e->message.data);
-    ck_assert_msg(e->field.len == strlen(c->field) && !memcmp(e->field.data, c->field, e->field.len), "%s: field '%.*s'",
-                  c->name, (int)e->field.len, (const char *)e->field.data);
+    ck_assert_msg(e->field.len == strlen(c->field) && !memcmp(e->field.data, c->field, e->field.len),
+                  "%s: field '%.*s'", c->name, (int)e->field.len, (const char *)e->field.data);
     ck_assert_msg(e->message.len > 10, "%s: no words", c->name);
     vxd_got_free(&got);
     expect_credit();
@@ -379,15 +381,22 @@ static const struct skipped {
     double value;
     enum count count;
 } skips[] = {
-    {"depth 0", DEPTH, false, 0, ZERO},          {"depth -0", DEPTH, false, -0.0, ZERO},
-    {"depth negative", DEPTH, false, -1, NEGATIVE}, {"depth -Inf", DEPTH, false, -INFINITY, NEGATIVE},
-    {"depth NaN", DEPTH, false, NAN, NAN_},      {"depth near", DEPTH, false, 0.0999, TOO_NEAR},
-    {"depth 16-bit 0", DEPTH, true, 0, ZERO},    {"depth 16-bit 65535", DEPTH, true, 65535, SATURATED},
+    {"depth 0", DEPTH, false, 0, ZERO},
+    {"depth -0", DEPTH, false, -0.0, ZERO},
+    {"depth negative", DEPTH, false, -1, NEGATIVE},
+    {"depth -Inf", DEPTH, false, -INFINITY, NEGATIVE},
+    {"depth NaN", DEPTH, false, NAN, NAN_},
+    {"depth near", DEPTH, false, 0.0999, TOO_NEAR},
+    {"depth 16-bit 0", DEPTH, true, 0, ZERO},
+    {"depth 16-bit 65535", DEPTH, true, 65535, SATURATED},
     {"depth 16-bit near", DEPTH, true, 50, TOO_NEAR},
-    {"point 0", POINTS, false, 0, ZERO},         {"point NaN", POINTS, false, NAN, NAN_},
+    {"point 0", POINTS, false, 0, ZERO},
+    {"point NaN", POINTS, false, NAN, NAN_},
     {"point near", POINTS, false, 0.2, TOO_NEAR},
-    {"range negative", RANGE, false, -3, NEGATIVE}, {"range -Inf", RANGE, false, -INFINITY, NEGATIVE},
-    {"range NaN", RANGE, false, NAN, NAN_},      {"range near", RANGE, false, 0.4, TOO_NEAR},
+    {"range negative", RANGE, false, -3, NEGATIVE},
+    {"range -Inf", RANGE, false, -INFINITY, NEGATIVE},
+    {"range NaN", RANGE, false, NAN, NAN_},
+    {"range near", RANGE, false, 0.4, TOO_NEAR},
     {"range 0, declared invalid", RANGE, false, 0, ZERO},
 };
 
@@ -413,8 +422,8 @@ static uint64_t map_voxels(void)
     info.map = vxd_bytes("m");
     header.body_case = VOXELD__V1__HEADER__BODY_MAP_INFO;
     header.map_info = &info;
-    struct vxd_got got =
-        vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY, vxd_peer_send(&admin, &header, NULL, 0));
+    struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY,
+                                         vxd_peer_send(&admin, &header, NULL, 0));
     uint64_t n = got.header->map_info_reply->n_voxels;
     vxd_got_free(&got);
     return n;
@@ -438,7 +447,8 @@ START_TEST(skipped_readings_are_counted_and_allocate_nothing)
         ck_assert_msg(count_of(a->counts, c->count) == N_READINGS, "%s: not counted", c->name);
         ck_assert_msg(a->counts->used == 0, "%s: used", c->name);
         ck_assert_msg(a->grown_bytes == 0, "%s: allocated", c->name);
-        ck_assert_msg(a->n_warnings == 1 && a->warnings[0] == VOXELD__V1__WARNING__WARNING_EMPTY, "%s: warning", c->name);
+        ck_assert_msg(a->n_warnings == 1 && a->warnings[0] == VOXELD__V1__WARNING__WARNING_EMPTY,
+                      "%s: warning", c->name);
         vxd_got_free(&got);
         expect_credit();
         vxd_peer_map_digest(&admin, "m", after);
@@ -448,7 +458,8 @@ START_TEST(skipped_readings_are_counted_and_allocate_nothing)
     Voxeld__V1__StatsReport *r = vxd_peer_stats(&admin); /* the stream's own counters say the same */
     for (size_t i = 0; i < r->n_streams; ++i) {
         const Voxeld__V1__Counts *c = r->streams[i]->readings;
-        ck_assert_uint_eq(c->zero + c->negative + c->nan + c->saturated + c->too_near, total[r->streams[i]->stream]);
+        ck_assert_uint_eq(c->zero + c->negative + c->nan + c->saturated + c->too_near,
+                          total[r->streams[i]->stream]);
         ck_assert_uint_eq(c->used + c->no_return + c->outside, 0);
     }
     voxeld__v1__stats_report__free_unpacked(r, NULL);
@@ -490,8 +501,8 @@ static void no_carving(Voxeld__V1__OpenStream *open)
 }
 
 /* +Inf, the declared value and what is beyond max range carve free space and make no surface. */
-static void check_saw_nothing(uint64_t stream, Voxeld__V1__Sensor sensor, void (*edit)(Voxeld__V1__OpenStream *),
-                              double value, bool carves)
+static void check_saw_nothing(uint64_t stream, Voxeld__V1__Sensor sensor,
+                              void (*edit)(Voxeld__V1__OpenStream *), double value, bool carves)
 {
     uint8_t before[32], after[32];
     struct message m;
@@ -522,7 +533,8 @@ static void check_saw_nothing(uint64_t stream, Voxeld__V1__Sensor sensor, void (
 
 START_TEST(saw_nothing)
 {
-    const Voxeld__V1__Sensor depth = VOXELD__V1__SENSOR__SENSOR_DEPTH, range = VOXELD__V1__SENSOR__SENSOR_RANGE;
+    const Voxeld__V1__Sensor depth = VOXELD__V1__SENSOR__SENSOR_DEPTH,
+                             range = VOXELD__V1__SENSOR__SENSOR_RANGE;
     check_saw_nothing(DEPTH, depth, NULL, INFINITY, true);
     check_saw_nothing(DEPTH, depth, NULL, 8.1, true);
     check_saw_nothing(DEPTH, depth, declare_7_5, 7.5, true);
@@ -532,7 +544,8 @@ START_TEST(saw_nothing)
     check_saw_nothing(RANGE, range, NULL, 0, true); /* LiDAR: 0 is no return unless declared invalid */
     check_saw_nothing(RANGE, range, no_carving, 0, false);
     check_saw_nothing(POINTS, VOXELD__V1__SENSOR__SENSOR_POINTS, NULL, 50, true); /* 87 m away */
-    check_saw_nothing(POINTS, VOXELD__V1__SENSOR__SENSOR_POINTS, NULL, INFINITY, false); /* has no direction */
+    check_saw_nothing(POINTS, VOXELD__V1__SENSOR__SENSOR_POINTS, NULL, INFINITY,
+                      false); /* has no direction */
 }
 END_TEST
 
@@ -562,7 +575,8 @@ START_TEST(reset_lets_time_run_backwards)
     m.f.frame.stamp_ns = 5;
     m.f.frame.reset = true;
     struct vxd_got got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_ACK, message_send(&m));
-    ck_assert_int_eq(got.header->ack->map->newest_stamp_ns, 10000000); /* the map's clock is its newest stamp */
+    ck_assert_int_eq(got.header->ack->map->newest_stamp_ns,
+                     10000000); /* the map's clock is its newest stamp */
     vxd_got_free(&got);
 }
 END_TEST
@@ -571,6 +585,10 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         backend = argv[1];
+    if (!strcmp(backend, "cuda") && !vxk_cuda_available()) {
+        printf("skipped: no CUDA device answers, or this build has no CUDA backend\n");
+        return 77;
+    }
     Suite *suite = suite_create("refusals");
     TCase *tc = tcase_create("refusals");
     tcase_set_timeout(tc, 200);

@@ -79,19 +79,25 @@ START_TEST(every_case_follows_the_rule)
     memset(wanted, 0, sizeof wanted);
     for (int f = 0; f < 6; f++)
         segments_of(cell, f >> 1, f & 1, wanted);
-    ck_assert_msg(memcmp(border, wanted, sizeof border) == 0, "case %u: the border is not the faces' segments", cell);
+    ck_assert_msg(memcmp(border, wanted, sizeof border) == 0,
+                  "case %u: the border is not the faces' segments", cell);
     for (uint32_t t = 0; t < vxk_mc_triangles(cell); t++) {
         for (uint32_t k = 0; k < 3; k++) {
-            uint32_t e = vxk_mc_edge(cell, t, k), c = vxk_mc_edge_corner(e), up = c | (e < 4 ? 4u : e < 8 ? 2u : 1u);
+            uint32_t e = vxk_mc_edge(cell, t, k), c = vxk_mc_edge_corner(e),
+                     up = c | (e < 4   ? 4u
+                               : e < 8 ? 2u
+                                       : 1u);
             ck_assert_uint_lt(e, 12);
-            ck_assert_msg((cell >> c & 1) != (cell >> up & 1), "case %u: a vertex on edge %u without a crossing", cell, e);
+            ck_assert_msg((cell >> c & 1) != (cell >> up & 1),
+                          "case %u: a vertex on edge %u without a crossing", cell, e);
             ck_assert_uint_ne(e, vxk_mc_edge(cell, t, (k + 1) % 3));
             used[e] = 1;
         }
         for (int f = 0; f < 6; f++)
             for (uint32_t k = 0; k < 3; k++) {
                 uint32_t i = vxk_mc_edge(cell, t, k), j = vxk_mc_edge(cell, t, (k + 1) % 3);
-                ck_assert_msg(border[i][j] || !(on_face(f >> 1, f & 1, (int)i) && on_face(f >> 1, f & 1, (int)j)),
+                ck_assert_msg(border[i][j] ||
+                                  !(on_face(f >> 1, f & 1, (int)i) && on_face(f >> 1, f & 1, (int)j)),
                               "case %u: a diagonal in a face would get four triangles", cell);
             }
     }
@@ -124,9 +130,18 @@ START_TEST(neighbours_agree)
                     int ti, tj;
                     if (!on_face(a, 1, i) || !on_face(a, 1, j))
                         continue;
-                    ti = edge_of((int)vxk_mc_edge_corner((uint32_t)i) & ~bit[a], ((int)vxk_mc_edge_corner((uint32_t)i) | (i < 4 ? 4 : i < 8 ? 2 : 1)) & ~bit[a]);
-                    tj = edge_of((int)vxk_mc_edge_corner((uint32_t)j) & ~bit[a], ((int)vxk_mc_edge_corner((uint32_t)j) | (j < 4 ? 4 : j < 8 ? 2 : 1)) & ~bit[a]);
-                    ck_assert_msg(mine[i][j] == theirs[tj][ti], "axis %d: cases %u and %u leave a crack", a, m, n);
+                    ti = edge_of((int)vxk_mc_edge_corner((uint32_t)i) & ~bit[a],
+                                 ((int)vxk_mc_edge_corner((uint32_t)i) | (i < 4   ? 4
+                                                                          : i < 8 ? 2
+                                                                                  : 1)) &
+                                     ~bit[a]);
+                    tj = edge_of((int)vxk_mc_edge_corner((uint32_t)j) & ~bit[a],
+                                 ((int)vxk_mc_edge_corner((uint32_t)j) | (j < 4   ? 4
+                                                                          : j < 8 ? 2
+                                                                                  : 1)) &
+                                     ~bit[a]);
+                    ck_assert_msg(mine[i][j] == theirs[tj][ti], "axis %d: cases %u and %u leave a crack", a,
+                                  m, n);
                 }
         }
 }
