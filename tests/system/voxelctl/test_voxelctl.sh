@@ -67,6 +67,7 @@ usage() {
     expect 0 'usage: voxelctl' ctl help
     expect 0 'exit codes' ctl --help
     expect 0 '^voxelctl [0-9]' ctl --version
+    expect 0 '^\{"version":"[0-9.]+"\}$' ctl version --json
     local noun
     for noun in map play mesh query slice view stats ping shutdown; do
         expect 0 "^usage: voxelctl $noun" ctl help "$noun"
@@ -194,6 +195,7 @@ ending() {
     expect 0 '^map room: epoch' ctl stats
     expect 0 '"streams":\[\{"map":"(room|again)"' ctl --json stats
     expect 0 'answers in [0-9]+ us' ctl ping
+    expect 0 'is 0\.[23][0-9]* m from the wall, gradient \(-?0\.00, -?0\.00, -1\.00\)' "$bin/client_example"
     expect 0 'ends' ctl shutdown
     local code=0
     wait "$daemon" || code=$?
