@@ -2,7 +2,6 @@
 #include "cli.h"
 #include "vxc_reader.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -116,8 +115,12 @@ static void on_ack(void *context, const struct vxc_ack *ack)
         t->n_integrated++;
         t->epoch = ack->epoch;
         add_counts(&t->readings, &ack->counts);
-        t->n_empty += (ack->warnings & VXC_WARN_EMPTY) != 0;
-        t->n_beyond += (ack->warnings & VXC_WARN_ALL_BEYOND) != 0;
+        /* Zeros among far readings are no excuse: a frame that saw only "nothing there" has the wrong unit or
+         * range. */
+        if (ack->warnings & VXC_WARN_ALL_BEYOND || (ack->counts.used == 0 && ack->counts.no_return > 0))
+            t->n_beyond++;
+        else if (ack->warnings & VXC_WARN_EMPTY)
+            t->n_empty++;
         return;
     case VXC_SUPERSEDED:
         t->n_superseded++;
@@ -153,9 +156,12 @@ static void draw_bar(struct play *p, uint64_t done, uint64_t total, bool last)
 /* Sleeps until a time of the monotonic clock; false when interrupted. */
 static bool sleep_until(double when_s)
 {
-    struct timespec t = {.tv_sec = (time_t)when_s, .tv_nsec = (long)((when_s - floor(when_s)) * 1e9)};
-    while (!cli_interrupted() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-        continue;
+    const double slice_s = 0.05; /* a signal just before the sleep does not end it: do not sleep long */
+    for (double now = cli_now_s(); now < when_s && !cli_interrupted(); now = cli_now_s()) {
+        const double left = when_s - now < slice_s ? when_s - now : slice_s;
+        const struct timespec t = {.tv_nsec = (long)(left * 1e9)};
+        (void)nanosleep(&t, NULL);
+    }
     return !cli_interrupted();
 }
 

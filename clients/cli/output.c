@@ -71,6 +71,10 @@ void json_number(struct json *j, const char *key, double value)
         fputs("null", j->file);
         return;
     }
+    if (value == rint(value) && fabs(value) < 1e15) {
+        fprintf(j->file, "%.0f", value == 0 ? 0.0 : value); /* no -0 */
+        return;
+    }
     for (int digits = 6; digits <= 17; digits++) { /* the shortest text that reads back as the same number */
         char text[40];
         double back = 0;

@@ -82,9 +82,11 @@ vx_err picture_write_png(const struct picture *picture, FILE *file, struct vx_de
     struct png_failure failure;
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &failure, on_png_error, on_png_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    const vx_err err = info ? write_png(png, info, &failure, picture, file, detail)
-                            : vx_fail(detail, VX_E_NOMEM, "png", "no memory for libpng");
+    vx_err err = info ? write_png(png, info, &failure, picture, file, detail)
+                      : vx_fail(detail, VX_E_NOMEM, "png", "no memory for libpng");
     png_destroy_write_struct(&png, &info);
+    if (err == VX_OK && fflush(file) != 0)
+        err = vx_fail(detail, VX_E_UNAVAILABLE, "png", "the picture cannot be written: %s", strerror(errno));
     return err;
 }
 

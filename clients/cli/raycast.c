@@ -304,7 +304,7 @@ static vx_err inner_hits(const struct camera *camera, const struct hit *hits, do
 static const struct {
     double up[3], weight;
 } UPS[] = {{{0, 0, 1}, 1.3}, {{0, -1, 0}, 1.2}, {{0, 1, 0}, 1.15},
-           {{0, 0, -1}, 1},  {{1, 0, 0}, 0.9},   {{-1, 0, 0}, 0.9}};
+           {{0, 0, -1}, 1},  {{1, 0, 0}, 0.9},  {{-1, 0, 0}, 0.9}};
 
 enum { N_UPS = sizeof UPS / sizeof *UPS, N_AZIMUTHS = 8 };
 
