@@ -98,7 +98,7 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
             return vx_fail(detail, VX_E_INVALID, f->fx > 0 && isfinite(f->fx) ? "fy" : "fx",
                            "focal lengths must be positive, got %g, %g (flip the image's rows and use |fy| for a negative fy)", f->fx, f->fy);
         if (!isfinite(f->cx) || !isfinite(f->cy) || fabs(f->cx) > 1e6 || fabs(f->cy) > 1e6)
-            return vx_fail(detail, VX_E_INVALID, "cx", "the principal point is not finite");
+            return vx_fail(detail, VX_E_INVALID, fabs(f->cx) <= 1e6 ? "cy" : "cx", "the principal point is %g, %g; it must be finite and near the image", f->cx, f->cy);
         if (f->encoding == VX_U16 && !(f->units_per_m > 0 && isfinite(f->units_per_m)))
             return vx_fail(detail, VX_E_INVALID, "units_per_m", "16-bit depth needs its units per metre (1000 for mm), got %g", f->units_per_m);
     } else if (f->sensor == VX_RANGE) {

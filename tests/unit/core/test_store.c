@@ -366,6 +366,33 @@ START_TEST(overflows_do_not_show)
 }
 END_TEST
 
+/* At the end of the voxel range surfaces beyond it are counted and skipped. */
+START_TEST(the_end_of_the_range)
+{
+    struct vx_device *d = test_device(256 << 20);
+    struct vx_map_params p = test_params(0.05, VX_TSDF);
+    struct vx_map *map = test_map(d, &p);
+    uint64_t seed = test_seed + 9, outside = 0;
+    for (int i = 0; i < 18; i++) {
+        static const enum vx_sensor sensors[] = {VX_DEPTH, VX_POINTS, VX_RANGE};
+        double end = (i & 1 ? -1 : 1) * 0.05 * 134217450.0;
+        double at[3] = {i % 9 < 3 ? end : 0, i % 9 < 6 ? end : 0, end};
+        struct frame_shape shape = {.width = 64, .height = 24, .reach_m = 15, .odd = 0.02};
+        struct vx_frame_result result;
+        struct test_frame t;
+        test_frame_init(&t, sensors[i % 3], &seed, &shape, at);
+        ck_ok(vx_map_integrate(map, &t.f, &result, NULL));
+        outside += result.counts.outside;
+        test_frame_fini(&t);
+    }
+    ck_assert_uint_gt(outside, 100);
+    ck_assert_uint_gt(map->totals.n_active, 100);
+    ck_device(d, &map, 1, "at the end of the range");
+    vx_map_destroy(map);
+    vx_device_close(d);
+}
+END_TEST
+
 START_TEST(clear_begins_anew)
 {
     struct vx_device *d = test_device(64 << 20);
@@ -417,6 +444,7 @@ int main(int argc, char **argv)
     ck_add(s, a_monstrous_frame_leaves_no_trace, 1);
     ck_add(s, budget_and_limit, 1);
     ck_add(s, overflows_do_not_show, 4);
+    ck_add(s, the_end_of_the_range, 1);
     ck_add(s, clear_begins_anew, 1);
     if (argc < 2 || strcmp(argv[1], "guard") !=
                         0) { /* large maps: the guard changes their pages' protection at every launch */
