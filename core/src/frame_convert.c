@@ -155,8 +155,8 @@ static void convert_readings(const struct vx_map_params *map, const struct vx_fr
     f->trunc = (float)(map->mode == VX_TSDF ? map->truncation_voxels : 0.5);
     f->q_scale = (float)(32767.0 / map->truncation_voxels);
     f->carve = !frame->no_carving;
-    /* Depth cameras by triangulation: sigma(z) about 0.0012 z^2 m; three sigma in front of the band prove nothing. */
-    f->noise2 = depth ? (float)(3 * 0.0012 * vs) : 0.0f;
+    f->noise = depth ? (float)(0.0012 * vs) : 0.0f; /* sigma(z) of 0.0012 z^2 m: depth cameras by triangulation */
+    f->smooth_max = 8;
     /* Weight falls with the noise: 16 at 1 m, 1 from 4 m on. */
     f->weight_scale = (float)(16 / (vs * vs));
     f->weight_max = 16;
@@ -175,10 +175,14 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
         f->az0 = (float)frame->first_azimuth_rad;
         f->az_scale = (float)(1 / frame->azimuth_step_rad);
         f->az_half = 0.5f;
+        f->az_step = (float)fabs(frame->azimuth_step_rad);
+        f->el_step = frame->height > 1 ? fabsf(frame->elevation_rad[frame->height - 1] - frame->elevation_rad[0]) / (float)(frame->height - 1) : 1.0f;
     } else if (frame->sensor == VX_POINTS) {
         f->width = POINT_COLUMNS;
         f->height = POINT_ROWS;
         f->az0 = -3.14159265f;
+        f->az_step = (float)(6.283185307179586 / POINT_COLUMNS);
+        f->el_step = (float)(3.141592653589793 / POINT_ROWS);
         f->az_scale = (float)(POINT_COLUMNS / 6.283185307179586);
     } else {
         f->fx = (float)frame->fx;
@@ -192,6 +196,7 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
     f->az_turn = (float)(6.283185307179586 * fabs((double)f->az_scale));
     f->full_turn = (double)f->width + 0.5 >= (double)f->az_turn;
     f->clear = f->mode == 0 ? f->trunc : 0.87f;
+    f->clear_plane = f->mode == 0 ? 1.0f : 0.5f;
     for (int l = 0; l < VXK_N_LEVELS; l++) {
         int32_t edge = VXK_TILE << 2 * l;
         f->n_tx[l] = (f->width + edge - 1) / edge;

@@ -28,7 +28,7 @@ vx_err vx__workspace_init(struct vx_map *map)
 void vx__workspace_fini(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
-    struct vx__array *const all[] = {&w->counters, &w->image, &w->beam, &w->depth, &w->strip, &w->level[0], &w->level[1], &w->level[2], &w->ray, &w->bin,
+    struct vx__array *const all[] = {&w->counters, &w->image, &w->beam, &w->depth, &w->inverse, &w->slope, &w->strip, &w->level[0], &w->level[1], &w->level[2], &w->ray, &w->bin,
                                      &w->chunk, &w->word, &w->code, &w->work_of, &w->value_of, &w->record, &w->work, &w->active,
                                      &w->free_, &w->seen, &w->sum, &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,
                                      &w->hit_base, &w->acc};
@@ -72,6 +72,8 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         {&w->counters, sizeof *s->c},
         {&w->image, frame->data_bytes},
         {&w->depth, bins * 4},
+        {&w->inverse, is_lidar(f) ? 0 : bins * 4},
+        {&w->slope, is_lidar(f) ? 0 : bins * 4},
         {&w->strip, (uint64_t)f->n_tx[0] * (uint64_t)f->height * sizeof *s->strip},
         {&w->level[0], (uint64_t)f->n_tx[0] * (uint64_t)f->n_ty[0] * sizeof *s->strip},
         {&w->level[1], (uint64_t)f->n_tx[1] * (uint64_t)f->n_ty[1] * sizeof *s->strip},
@@ -104,6 +106,8 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         VX_TRY_RET(ensure_all(map, lidar, sizeof lidar / sizeof *lidar, detail));
     *s = (struct vxk_frame_space){.c = w->counters.ptr,
                                   .depth = w->depth.ptr,
+                                  .inverse = w->inverse.ptr,
+                                  .slope = w->slope.ptr,
                                   .strip = w->strip.ptr,
                                   .level = {w->level[0].ptr, w->level[1].ptr, w->level[2].ptr},
                                   .chunk = w->chunk.ptr,
@@ -189,6 +193,8 @@ static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame, con
     VX_TRY_RET(q->dev->ops->fill(q, s->touch_mask, 0, (uint64_t)s->touch_slots * 512));
     VX_TRY_RET(VXK_LAUNCH(q, frame_ray, args, rays));
     VX_TRY_RET(VXK_LAUNCH(q, frame_bins, args, (uint32_t)(args->f.n_tx[0] * args->f.height)));
+    if (args->f.mode == 0)
+        VX_TRY_RET(VXK_LAUNCH(q, frame_normal, args, (uint32_t)(args->f.width * args->f.height)));
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch, args, rays));
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch_rank, args, s->touch_slots * 64));
     VX_TRY_RET(VXK_LAUNCH(q, frame_hit_mark, args, rays));
@@ -205,8 +211,10 @@ static vx_err launch_select(struct vx_map *map, const struct vx_frame *frame, st
     VX_TRY_RET(reset_counters(map, s->c));
     if (is_lidar(f))
         VX_TRY_RET(launch_lidar(map, frame, args));
-    else
+    else {
         VX_TRY_RET(VXK_LAUNCH(q, frame_prepare, args, (uint32_t)(f->n_tx[0] * f->height)));
+        VX_TRY_RET(VXK_LAUNCH(q, frame_smooth, args, (uint32_t)(f->n_tx[0] * f->height)));
+    }
     for (args->level = 0; args->level < VXK_N_LEVELS; args->level++)
         VX_TRY_RET(VXK_LAUNCH(q, frame_level, args, (uint32_t)(f->n_tx[args->level] * f->n_ty[args->level])));
     VX_TRY_RET(VXK_LAUNCH(q, frame_pick_chunk, args, (uint32_t)args->n[0] * (uint32_t)args->n[1] * (uint32_t)args->n[2]));

@@ -83,6 +83,9 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
     }
     for (int k = 0; k < 3; k++)
         ray.d[k] = f->R[3 * k] * l[0] + f->R[3 * k + 1] * l[1] + f->R[3 * k + 2] * l[2];
+    for (int k = 0; k < 3; k++)
+        ray.n[k] = -ray.d[k];
+    ray.nd = -1.0f;
     if (f->edge && why == VXK_C_USED) {
         float p[3];
         for (int k = 0; k < 3; k++)
@@ -115,11 +118,13 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
     struct vxk_bounds b = vxk_bounds_none();
     for (int u = u0; u < u1; u++) {
         uint32_t at = (uint32_t)row * (uint32_t)f->width + (uint32_t)u;
+        float d;
         if (!f->bins_are_rays) {
             uint64_t w = a->s.bin[at];
             a->s.depth[at] = w == ~0ull ? VXK_D_INVALID : a->s.ray[(uint32_t)w].r;
         }
-        vxk_bounds_add(&b, a->s.depth[at]);
+        d = a->s.depth[at];
+        vxk_bounds_add(&b, d, f->trunc, d < VXK_D_OPEN ? d - f->clear : f->max_d);
     }
     a->s.strip[i] = b;
 }
@@ -161,15 +166,100 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
                 vxk_bounds_join(b, &s->level[level][v * f->n_tx[level] + u]);
         }
     }
-    return b->max_all > 0.0f ? 1 : 0;
+    return b->free_any > 0.0f ? 1 : 0;
 }
 
-/* First and last parameter of a ray's band: the TSDF band, or the voxel of the end point. */
-VXK_FN void vxk_ray_band(const struct vxk_frame *f, float r, float *t0, float *t1)
+/* First hit from a hit's bin on in steps of (dr, dc) that lies at least `apart` voxels from it, or NULL. */
+VXK_FN const struct vxk_ray *vxk_bin_neighbour(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_ray *ray, int32_t row, int32_t column, int32_t dr, int32_t dc, float apart)
+{
+    for (int32_t k = 1; k <= 16; k++) {
+        int32_t r = row + dr * k, c = column + dc * k, bin;
+        float l2 = 0.0f;
+        if (f->full_turn)
+            c = c < 0 ? c + f->width : c >= f->width ? c - f->width : c;
+        if (r < 0 || r >= f->height || c < 0 || c >= f->width)
+            return (const struct vxk_ray *)0;
+        bin = r * f->width + c;
+        if (s->depth[bin] > 0.0f && s->depth[bin] < VXK_D_OPEN) {
+            const struct vxk_ray *p = &s->ray[f->bins_are_rays ? (uint32_t)bin : (uint32_t)s->bin[bin]];
+            for (int j = 0; j < 3; j++) {
+                float e = p->d[j] * p->r - ray->d[j] * ray->r;
+                l2 += e * e;
+            }
+            if (l2 >= apart * apart)
+                return p;
+        }
+    }
+    return (const struct vxk_ray *)0;
+}
+
+/* Tangent of the surface from the hits on either side of a hit, when the three lie on a line within 6 degrees. */
+VXK_FN int vxk_tangent(const struct vxk_ray *ray, const struct vxk_ray *p, const struct vxk_ray *q, float t[3])
+{
+    float l2 = 0.0f, s1 = 0.0f, s2 = 0.0f, dot = 0.0f;
+    if (!p || !q)
+        return 0;
+    for (int k = 0; k < 3; k++) {
+        float e1 = p->d[k] * p->r - ray->d[k] * ray->r, e2 = ray->d[k] * ray->r - q->d[k] * q->r;
+        s1 += e1 * e1;
+        s2 += e2 * e2;
+        dot += e1 * e2;
+        t[k] = e1 + e2;
+        l2 += t[k] * t[k];
+    }
+    if (!(dot > 0.0f) || dot * dot < 0.99f * (s1 * s2))
+        return 0;
+    l2 = 1.0f / vxk_sqrt(l2);
+    for (int k = 0; k < 3; k++)
+        t[k] *= l2;
+    return 1;
+}
+
+/* Element: a bin.  The normal at its ray's end, from the nearest hits in both directions that are 0.4 voxel away or more. */
+#define vxk_frame_normal_args vxk_frame_args
+VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_frame *f = &a->f;
+    const struct vxk_frame_space *s = &a->s;
+    int32_t row = (int32_t)i / f->width, column = (int32_t)i - row * f->width;
+    struct vxk_ray *ray;
+    float tu[3], tv[3], n[3], l, nd;
+    int u, v;
+    if (!(s->depth[i] > 0.0f && s->depth[i] < VXK_D_OPEN))
+        return;
+    ray = &s->ray[f->bins_are_rays ? i : (uint32_t)s->bin[i]];
+    u = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 0, 1, 0.4f), vxk_bin_neighbour(f, s, ray, row, column, 0, -1, 0.4f), tu);
+    v = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 1, 0, 0.4f), vxk_bin_neighbour(f, s, ray, row, column, -1, 0, 0.4f), tv);
+    if (!u && !v)
+        return;
+    if (u && v) {
+        n[0] = tu[1] * tv[2] - tu[2] * tv[1];
+        n[1] = tu[2] * tv[0] - tu[0] * tv[2];
+        n[2] = tu[0] * tv[1] - tu[1] * tv[0];
+    } else { /* one tangent only: the normal nearest to the ray */
+        const float *t = u ? tu : tv;
+        float dt = ray->d[0] * t[0] + ray->d[1] * t[1] + ray->d[2] * t[2];
+        for (int k = 0; k < 3; k++)
+            n[k] = dt * t[k] - ray->d[k];
+    }
+    l = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    if (!(l > 1e-4f))
+        return;
+    nd = n[0] * ray->d[0] + n[1] * ray->d[1] + n[2] * ray->d[2];
+    l = (nd > 0.0f ? -1.0f : 1.0f) / vxk_sqrt(l);
+    nd *= l;
+    if (nd > -0.02f) /* seen edge-on: the end point itself is doubtful */
+        return;
+    for (int k = 0; k < 3; k++)
+        ray->n[k] = n[k] * l;
+    ray->nd = nd;
+}
+
+/* Walks the voxels of a ray's band: half a band to either side of its end (occupancy: the end's voxel). */
+VXK_FN void vxk_ray_band(const struct vxk_frame *f, const struct vxk_ray *ray, struct vxk_dda *w)
 {
     float half = f->mode == 0 ? f->trunc : 0.0f;
-    *t0 = vxk_max(r - half, 0.0f);
-    *t1 = r + half;
+    vxk_dda_init(w, f->t, ray->d, vxk_max(ray->r - half, 0.0f), ray->r + half, 1.0f);
 }
 
 VXK_FN uint32_t vxk_touch_slot(const struct vxk_frame_args *a, int32_t cx, int32_t cy, int32_t cz)
@@ -183,13 +273,11 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_ray *ray = &a->s.ray[i];
     struct vxk_dda w;
-    float t0, t1;
     int32_t last[3] = {0x7fffffff, 0, 0}, chunk[3] = {0x7fffffff, 0, 0};
     uint32_t slot = VXK_NONE;
     if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
         return;
-    vxk_ray_band(&a->f, ray->r, &t0, &t1);
-    vxk_dda_init(&w, a->f.t, ray->d, t0, t1, 1.0f);
+    vxk_ray_band(&a->f, ray, &w);
     do {
         int32_t x = w.i[0] >> 3, y = w.i[1] >> 3, z = w.i[2] >> 3;
         uint64_t bit, *m;
@@ -265,11 +353,9 @@ VXK_FN void vxk_band_walk_look(struct vxk_band_walk *b, const struct vxk_frame_a
 }
 VXK_FN int vxk_band_walk_begin(struct vxk_band_walk *b, const struct vxk_frame_args *a, const struct vxk_ray *ray)
 {
-    float t0, t1;
     if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
         return 0;
-    vxk_ray_band(&a->f, ray->r, &t0, &t1);
-    vxk_dda_init(&b->w, a->f.t, ray->d, t0, t1, 1.0f);
+    vxk_ray_band(&a->f, ray, &b->w);
     b->cell[0] = 0x7fffffff;
     b->cell[1] = b->cell[2] = 0;
     vxk_band_walk_look(b, a);
@@ -344,14 +430,14 @@ VXK_FN void vxk_frame_hit_add(const struct vxk_frame_args *a, uint32_t i)
     if (!vxk_band_walk_begin(&b, a, ray))
         return;
     do {
-        float along = 0.0f;
+        float from_plane = 0.0f; /* a voxel beside the ray is judged by the surface there, not by the ray */
         uint32_t place = vxk_hit_place(&a->s, b.leaf, b.voxel);
         int32_t q;
         if (place == VXK_NONE)
             continue;
         for (int k = 0; k < 3; k++)
-            along += (((float)b.w.i[k] + 0.5f) - a->f.t[k]) * ray->d[k];
-        q = vxk_quantise(&a->f, ray->r - along);
+            from_plane += (((float)b.w.i[k] + 0.5f) - a->f.t[k]) * ray->n[k];
+        q = vxk_quantise(&a->f, from_plane - ray->r * ray->nd);
         vxk_atomic_add64(&a->s.acc[place], (1ull << 40) + (uint64_t)(uint32_t)(q + 32768));
     } while (vxk_band_walk_next(&b, a));
 }
@@ -364,7 +450,7 @@ VXK_FN int32_t vxk_hit_mean(uint64_t acc, int32_t *count)
     return (int32_t)(sum >= 0 ? (sum + n / 2) / n : -((-sum + n / 2) / n));
 }
 
-/* Did this ray pass within half a voxel of the point v (map axes, from the sensor), and go on beyond the band? */
+/* Did this ray pass within half a voxel of the point v (map axes, from the sensor) and go on? */
 VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float v[3])
 {
     float c0, c1, c2, along = v[0] * ray->d[0] + v[1] * ray->d[1] + v[2] * ray->d[2];
@@ -375,7 +461,10 @@ VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, 
     c2 = v[0] * ray->d[1] - v[1] * ray->d[0];
     if (c0 * c0 + c1 * c1 + c2 * c2 > 0.25f)
         return 0;
-    return ray->r >= VXK_D_OPEN ? along <= f->max_d : ray->r - along > f->clear;
+    if (ray->r >= VXK_D_OPEN)
+        return along <= f->max_d;
+    /* in front of the band, and in front of the surface that the ray ends on: a beam that grazes the ground clears nothing in it */
+    return ray->r - along > f->clear && v[0] * ray->n[0] + v[1] * ray->n[1] + v[2] * ray->n[2] - ray->r * ray->nd > f->clear_plane;
 }
 
 #endif

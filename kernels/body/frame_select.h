@@ -13,9 +13,6 @@
 /* What a frame may say about the voxels in a sphere. */
 enum { VXK_MAY_HIT = 1, VXK_MAY_FREE = 2, VXK_ALL_FREE = 4 };
 
-/* Readings beyond the band by more than this are seen through. */
-VXK_FN float vxk_free_limit(const struct vxk_frame *f, float d) { return d - (f->trunc + f->noise2 * d * d); }
-
 VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r)
 {
     struct vxk_bounds b;
@@ -36,14 +33,12 @@ VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_
         return 0;
     if (k == 2)
         return VXK_MAY_HIT | (f->carve ? VXK_MAY_FREE : 0);
-    if (hi >= b.min_hit - f->trunc && lo <= b.max_hit + f->trunc)
+    if (hi >= b.hit_lo && lo <= b.hit_hi)
         may |= VXK_MAY_HIT;
-    if (f->carve) {
-        if (b.max_all >= VXK_D_OPEN ? lo <= f->max_d : lo <= b.max_hit - f->trunc)
-            may |= VXK_MAY_FREE;
-        if (whole && b.min_all > 0.0f && hi < (b.min_all < VXK_D_OPEN ? vxk_free_limit(f, b.min_all) : f->max_d))
-            may |= VXK_ALL_FREE;
-    }
+    if (f->carve && lo <= b.free_any)
+        may |= VXK_MAY_FREE;
+    if (f->carve && whole && hi < b.free_all)
+        may |= VXK_ALL_FREE;
     return may;
 }
 

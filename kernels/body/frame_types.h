@@ -33,7 +33,8 @@ struct vxk_frame {
     float min_d, max_d;     /* accepted readings, voxels */
     float trunc;            /* half width of the band, voxels */
     float q_scale;          /* stored units a voxel: 32767 / tau_max */
-    float noise2;           /* see-through needs noise2 * d^2 voxels beyond the band (sensor noise) */
+    float noise;            /* sensor noise: sigma = noise * d^2 voxels (depth cameras by triangulation) */
+    int32_t smooth_max;     /* px between the samples of a reading's neighbourhood, at most */
     float weight_scale;     /* weight of an observation = weight_scale / d^2, 1 .. weight_max */
     int32_t weight_max;
     int32_t carve;          /* 0: integrate surfaces only */
@@ -52,22 +53,24 @@ struct vxk_frame {
     float el_top, el_scale;
     int32_t el_last;        /* VXK_ROW_STEPS - 1 */
     int32_t full_turn;      /* the columns close the circle */
-    float clear;            /* a ray clears what lies this far in front of its end, voxels */
+    float az_step, el_step; /* mean angle between columns and rows, rad */
+    float clear;            /* a ray clears what lies this far in front of its end, voxels, */
+    float clear_plane;      /* and this far in front of the surface there */
     int32_t rows_rise;      /* range images: row 0 of the payload is the lowest */
     int32_t bins_are_rays;  /* range image: bin = ray number; point set: bin -> ray by the index array */
 };
 
-/* Bounds of the readings in a tile, voxels. */
+/* Bounds over the readings of a tile: distances from the sensor in voxels (depth: along z). */
 struct vxk_bounds {
-    float min_all;  /* VXK_D_INVALID when some reading is invalid; open counts as VXK_D_OPEN */
-    float min_hit;  /* surfaces only; VXK_D_OPEN when there is none */
-    float max_hit;  /* surfaces only; VXK_D_INVALID when there is none */
-    float max_all;  /* open counts as VXK_D_OPEN; VXK_D_INVALID when all are invalid */
+    float hit_lo, hit_hi;     /* no band reaches nearer or farther; empty when hit_lo > hit_hi */
+    float free_all, free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
 };
 
-struct vxk_ray { /* LiDAR: unit direction in map axes and length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
-    float d[3];
-    float r;
+struct vxk_ray { /* LiDAR */
+    float d[3]; /* unit direction in map axes */
+    float r;    /* length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
+    float n[3]; /* unit normal of the surface at its end, towards the sensor; -d where the neighbours tell nothing */
+    float nd;   /* n . d */
 };
 
 /* A chunk that the frame may change. */
@@ -110,6 +113,8 @@ struct vxk_frame_counters {
 struct vxk_frame_space {
     struct vxk_frame_counters *c;
     float *depth;                /* [height][width] voxels; LiDAR: ranges of the bins */
+    float *inverse;              /* depth images: [height][width] 1 / depth, 0 without a surface */
+    float *slope;                /* depth images: [height][width] distance to the surface's plane for a step along z */
     struct vxk_bounds *strip;    /* [height][n_tx[0]] rows of tiles of level 0 */
     struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */
     struct vxk_frame_chunk *chunk;

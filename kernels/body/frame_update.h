@@ -22,9 +22,10 @@ struct vxk_obs {
     int32_t weight;
 };
 
-VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d)
+/* Falls with the square of the depth, and with the angle at which the surface is seen. */
+VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
 {
-    int32_t w = vxk_rint(vxk_min(f->weight_scale / (d * d), 1024.0f));
+    int32_t w = vxk_rint(vxk_min(f->weight_scale * slope / (d * d), 1024.0f));
     return vxk_mini(vxk_maxi(w, 1), f->weight_max);
 }
 
@@ -50,8 +51,9 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
 /* What the frame says about a row of eight voxels along z: bit k of each mask is voxel k. */
 struct vxk_row {
     uint32_t band, near, free;
-    float d[8]; /* depth: reading of the voxel's pixel */
-    float z[8]; /* depth: the voxel's own depth */
+    float d[8];   /* depth: reading of the voxel's pixel */
+    float sdf[8]; /* depth: distance to the surface's plane */
+    float g[8];   /* depth: slope of the voxel's pixel */
 };
 
 /* Sensor coordinates of the row's first voxel. */
@@ -68,13 +70,13 @@ VXK_FN struct vxk_vec3 vxk_row_start(const struct vxk_frame *f, const struct vxk
 VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
-    const float *depth = a->s.depth;
+    const float *depth = a->s.depth, *slope = a->s.slope;
     const float w = (float)f->width, h = (float)f->height, cu = f->cx + 0.5f, cv = f->cy + 0.5f, fx = f->fx, fy = f->fy;
-    const float sx = f->R[6], sy = f->R[7], sz = f->R[8], trunc = f->trunc, noise2 = f->noise2, max_d = f->max_d;
+    const float sx = f->R[6], sy = f->R[7], sz = f->R[8], trunc = f->trunc, noise3 = 3.0f * f->noise, max_d = f->max_d;
     const int32_t width = f->width;
     uint32_t band[8], near[8], freed[8];
     int32_t at[8];
-    float seen[8];
+    float seen[8], zs[8];
     for (int k = 0; k < 8; k++) {
         float z = p->z + (float)k * sz, inv = 1.0f / vxk_max(z, 0.5f);
         float u = fx * (p->x + (float)k * sx) * inv + cu, v = fy * (p->y + (float)k * sy) * inv + cv;
@@ -83,15 +85,18 @@ VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 
         v = vxk_min(vxk_max(v, 0.0f), h - 1.0f);
         at[k] = (int32_t)v * width + (int32_t)u;
         seen[k] = ok ? 0.0f : 2.0f * VXK_D_INVALID;
-        o->z[k] = z;
+        zs[k] = z;
     }
-    for (int k = 0; k < 8; k++)
-        o->d[k] = depth[at[k]] + seen[k];
     for (int k = 0; k < 8; k++) {
-        float d = o->d[k], z = o->z[k], sdf = d - z;
+        o->d[k] = depth[at[k]] + seen[k];
+        o->g[k] = slope[at[k]];
+    }
+    for (int k = 0; k < 8; k++) {
+        float d = o->d[k], z = zs[k], sdf = (d - z) * o->g[k];
         uint32_t valid = d > 0.0f, open = d >= VXK_D_OPEN, hit = valid & (open ^ 1u), beyond = sdf > trunc;
-        uint32_t through = open ? z <= max_d : z < d - (trunc + noise2 * d * d);
-        band[k] = hit & (sdf >= -trunc) & (beyond ^ 1u);
+        uint32_t through = open ? z <= max_d : (d - z - noise3 * d * d) * o->g[k] > trunc;
+        o->sdf[k] = sdf;
+        band[k] = hit & (d - z >= -trunc) & (beyond ^ 1u);
         freed[k] = valid & beyond & through;
         near[k] = hit & beyond & (through ^ 1u);
     }
@@ -154,8 +159,8 @@ VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct v
     o.q = 0;
     o.weight = 1;
     if (f->sensor == VXK_SENSOR_DEPTH) {
-        o.q = vxk_quantise(f, vxk_min(row->d[k] - row->z[k], f->trunc));
-        o.weight = vxk_obs_weight(f, row->d[k]);
+        o.q = vxk_quantise(f, vxk_min(row->sdf[k], f->trunc));
+        o.weight = vxk_obs_weight(f, row->d[k], row->g[k]);
     } else if (o.what == VXK_OBS_BAND) {
         uint32_t place = vxk_hit_place(&a->s, v->hit, n);
         if (place != VXK_NONE)
@@ -191,8 +196,13 @@ VXK_FN uint32_t vxk_merge(const struct vxk_frame *f, int state, uint32_t old, co
     *gone = 0;
     if (f->mode == 0) {
         uint32_t v = state == VXK_ACTIVE ? old : 0;
-        if (o->what == VXK_OBS_FREE)
-            v = vxk_tsdf_pack(vxk_tsdf_distance(v), vxk_tsdf_weight(v) >> 1); /* what was seen through outweighs what was there */
+        if (o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) < 0) {
+            /* Seen through where something was: its evidence halves, and with the last of it the voxel is free.  It never
+             * turns into a near surface by averaging. */
+            v = vxk_tsdf_pack(vxk_tsdf_distance(v), vxk_tsdf_weight(v) >> 1);
+            *gone = vxk_tsdf_weight(v) == 0;
+            return v;
+        }
         v = vxk_tsdf_merge(v, o->q, o->weight);
         *gone = o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) >= vxk_quantise(f, f->trunc * (31.0f / 32.0f));
         return v;
