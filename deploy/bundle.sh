@@ -45,7 +45,7 @@ mkdir "$target/bin" "$target/lib"
 find "$build/bin" -maxdepth 1 -type f -perm -u+x -exec cp {} "$target/bin/" \;
 # glibc and the driver belong to the machine; everything else travels.
 for program in "$target"/bin/*; do
-    ldd "$program" | awk '$3 ~ /^\// { print $3 }'
+    ldd "$build/bin/${program##*/}" | awk '$3 ~ /^\// { print $3 }'
 done | sort -u | while IFS= read -r library; do
     case ${library##*/} in
         ld-linux* | libc.so* | libm.so* | libmvec.so* | libpthread.so* | libdl.so* | librt.so* | libresolv.so* | libcuda.so* | libnvidia*) ;;

@@ -9,7 +9,7 @@
 #   --z Z                 height of the distance picture; default the middle of the map
 #   --out DIR             where the results go; default out/ in the checkout
 #   --backend B           auto (default), cpu, cuda or guard
-#   --no-setup            do not look for packages
+#   --bin DIR             use the programs there; install and build nothing
 # Any other option, such as --frames 50 or --format tum, goes to `voxelctl play` with the word after it.
 #
 # Writes mesh.ply, view.png, esdf.png.  CUDA is used where driver and nvcc are; it is never installed.
@@ -18,7 +18,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 dataset='' voxel_size='' z=''
-truncation=3 out=$root/out backend=auto setup=yes
+truncation=3 out=$root/out backend=auto bin=''
 play=()
 
 usage_error() {
@@ -28,7 +28,7 @@ usage_error() {
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --voxel-size | --truncation-voxels | --z | --out | --backend)
+        --voxel-size | --truncation-voxels | --z | --out | --backend | --bin)
             [ $# -ge 2 ] || usage_error "$1 wants a value"
             case $1 in
                 --voxel-size) voxel_size=$2 ;;
@@ -36,10 +36,10 @@ while [ $# -gt 0 ]; do
                 --z) z=$2 ;;
                 --out) out=$2 ;;
                 --backend) backend=$2 ;;
+                --bin) bin=$2 ;;
             esac
             shift
             ;;
-        --no-setup) setup=no ;;
         -h | --help)
             sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
             exit 0
@@ -86,27 +86,36 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-[ "$setup" = no ] || "$root/deploy/setup.sh"
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+# A socket's path may have 107 characters: not below the checkout.
+ipc=$(mktemp -d /tmp/voxeld-quickstart.XXXXXX)
+keep=$ipc # where the rendered room and the logs go
 
 # ---------------------------------------------------------------- build
-build=$root/build/quickstart
-bin=$build/bin
-mkdir -p "$build" "$out"
-out=$(cd "$out" && pwd)
+build_programs() {
+    local cuda=(-DVOXELD_CUDA=OFF) capability nvcc
+    capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ') || true
+    nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || command -v /opt/cuda/bin/nvcc) || true
+    case $capability in
+        '' | *[!0-9]*) ;;
+        *) [ -z "$nvcc" ] || cuda=(-DVOXELD_CUDA=ON "-DVOXELD_CUDA_ARCHITECTURES=$capability") ;;
+    esac
+    mkdir -p "$keep"
+    echo "== building in $keep"
+    {
+        cmake -S "$root" -B "$keep" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVOXELD_WERROR=OFF "${cuda[@]}" &&
+            cmake --build "$keep" -j "$(nproc)" --target voxeld voxelctl genworkload
+    } >"$keep.log" 2>&1 || fail "the build failed; the whole log is $keep.log" "$keep.log"
+}
 
-cuda=(-DVOXELD_CUDA=OFF)
-capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. ') || true
-nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc || command -v /opt/cuda/bin/nvcc) || true
-case $capability in
-    '' | *[!0-9]*) ;;
-    *) [ -z "$nvcc" ] || cuda=(-DVOXELD_CUDA=ON "-DVOXELD_CUDA_ARCHITECTURES=$capability") ;;
-esac
-
-echo "== building in $build"
-{
-    cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVOXELD_WERROR=OFF "${cuda[@]}" &&
-        cmake --build "$build" -j "$(nproc)" --target voxeld voxelctl genworkload
-} >"$build/build.log" 2>&1 || fail "the build failed; the whole log is $build/build.log" "$build/build.log"
+if [ -z "$bin" ]; then
+    "$root/deploy/setup.sh"
+    keep=$root/build/quickstart
+    mkdir -p "$root/build"
+    build_programs
+    bin=$keep/bin
+fi
 
 # -------------------------------------------------------------- dataset
 # Sensor of a dataset by the files it is made of; it only chooses the default voxel size.
@@ -123,11 +132,11 @@ is_lidar() {
 }
 
 if [ -z "$dataset" ]; then
-    dataset=$build/room.vxwl
+    dataset=$keep/room.vxwl
     if [ ! -f "$dataset" ]; then
         echo "== rendering a room: 100 depth frames, 640 x 480, with sensor noise"
-        "$bin/genworkload" --scene room --frames 100 --noise 0.0012 --output "$dataset.part" 2>"$build/room.log" ||
-            fail "the room could not be rendered" "$build/room.log"
+        "$bin/genworkload" --scene room --frames 100 --noise 0.0012 --output "$dataset.part" 2>"$keep/room.log" ||
+            fail "the room could not be rendered" "$keep/room.log"
         mv "$dataset.part" "$dataset"
     fi
 fi
@@ -139,9 +148,8 @@ if [ -z "$voxel_size" ]; then
 fi
 
 # --------------------------------------------------------------- daemon
-ipc=$(mktemp -d /tmp/voxeld-quickstart.XXXXXX)
 export VOXELD_IPC_DIR=$ipc
-log=$build/voxeld.log
+log=$keep/voxeld.log
 "$bin/voxeld" --ipc-dir "$ipc" --backend "$backend" >"$log" 2>&1 &
 daemon=$!
 ctl() { "$bin/voxelctl" "$@"; }
@@ -159,34 +167,45 @@ json() { tr -d '\n' | sed -n "s/.*\"$1\": *\(\"[^\"]*\"\|\[[^]]*\]\|[^,}]*\).*/\
 
 echo "== mapping $dataset with voxels of $voxel_size m"
 ctl map create quickstart --voxel-size "$voxel_size" --truncation-voxels "$truncation" >/dev/null
-from=$(date +%s.%N)
-ctl play "$dataset" --map quickstart "${play[@]}"
-play_s=$(awk -v a="$from" -v b="$(date +%s.%N)" 'BEGIN { print b - a }')
+status=0
+ctl play "$dataset" --map quickstart ${play[@]+"${play[@]}"} | tee "$keep/play.log" || status=$?
+case $status in
+    0 | 4) ;; # 4: some frames were refused, and play has said why
+    *) exit 1 ;;
+esac
 info=$(ctl --json map info quickstart)
 low=$(json active_min_m <<<"$info") high=$(json active_max_m <<<"$info")
 [ -n "$low$high" ] || fail "the map stayed empty; the lines of play above say what was skipped and why"
 [ -n "$z" ] || z=$(awk -v lo="${low##*,}" -v hi="${high##*,}" 'BEGIN { printf "%.3f", (lo + hi) / 2 }')
 
-ctl mesh quickstart -o "$out/mesh.ply"
-ctl view quickstart --png "$out/view.png"
-ctl slice quickstart --z "$z" --png "$out/esdf.png"
+echo "== asking the map"
+ctl mesh quickstart -o "$out/mesh.ply" >/dev/null
+ctl slice quickstart --z "$z" --png "$out/esdf.png" >/dev/null
+ctl view quickstart --png "$out/view.png" >/dev/null
 
 # A thousand points spread over the map's box, the same ones every time.
-awk -v lo="$low" -v hi="$high" 'BEGIN {
-    split(lo, a, ","); split(hi, b, ",")
-    print "x,y,z"
-    for (i = 1; i <= 1000; i++)
-        printf "%.6f,%.6f,%.6f\n", a[1] + (b[1] - a[1]) * frac(i * 0.8191725134), a[2] + (b[2] - a[2]) * frac(i * 0.6710436067),
-            a[3] + (b[3] - a[3]) * frac(i * 0.5497004779)
-}
-function frac(x) { return x - int(x) }' >"$ipc/points.csv"
+awk -v lo="$low" -v hi="$high" '
+    function place(a, b, step, i) { return a + (b - a) * (i * step - int(i * step)) }
+    BEGIN {
+        split(lo, a, ",")
+        split(hi, b, ",")
+        print "x,y,z"
+        for (i = 1; i <= 1000; i++)
+            printf "%.6f,%.6f,%.6f\n", place(a[1], b[1], 0.8191725134, i), place(a[2], b[2], 0.6710436067, i),
+                place(a[3], b[3], 0.5497004779, i)
+    }' >"$ipc/points.csv"
 answer=$(ctl --json query points quickstart -i "$ipc/points.csv" -o "$ipc/distances.csv")
 
-frames=$(json frames <<<"$info")
-printf '\n%-22s %s\n' "frames" "$frames" \
-    "ms per frame" "$(awk -v s="$play_s" -v n="$frames" 'BEGIN { printf "%.2f", n ? 1000 * s / n : 0 }')" \
-    "voxels" "$(json voxels <<<"$info")" \
-    "bytes per voxel" "$(json bytes_per_voxel <<<"$info")" \
-    "1000 points, ms" "$(json latency_ms <<<"$answer")"
-printf '\n%-22s %s\n' "mesh" "$out/mesh.ply" "picture" "$out/view.png" "distances at z = $z" "$out/esdf.png"
-printf '\n%s s in all; the daemon has ended\n' "$((SECONDS - started))"
+row() { printf '%-24s %s\n' "$1" "$2"; }
+echo
+row frames "$(json frames <<<"$info")"
+row "ms per frame" "$(awk '/^ms per frame/ { print $4 }' "$keep/play.log")"
+row voxels "$(json voxels <<<"$info")"
+row "bytes per voxel" "$(printf '%.2f' "$(json bytes_per_voxel <<<"$info")")"
+row "query of 1000 points, ms" "$(printf '%.2f' "$(json latency_ms <<<"$answer")")"
+echo
+row mesh "$out/mesh.ply"
+row picture "$out/view.png"
+row "distances at z = $z m" "$out/esdf.png"
+echo
+echo "$((SECONDS - started)) s in all; the daemon ends now"

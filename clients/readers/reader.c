@@ -88,10 +88,15 @@ static vx_err open_set(struct vxc_reader *r, const char *path, struct vx_detail 
         r->info.n_frames = r->n_items;
     if (r->info.sensing.sensor == VXC_DEPTH) {
         VX_TRY_RET(check_camera(r, detail));
-        if (r->camera[1] < 0)
+        if (r->camera[1] < 0) {
             vxc__note(
                 r, "fy is negative: image rows run upwards; they are turned round, with fy %g and cy h-1-%g",
                 -r->camera[1], r->camera[3]);
+            vxc__note(
+                r,
+                "the set's camera axes (x right, y up, z forward) are left-handed: the map keeps the set's "
+                "coordinates, and a picture of it is a mirror image of the place");
+        }
         if (r->camera[0] < 0)
             vxc__note(r,
                       "fx is negative: image columns run leftwards; they are turned round, with fx %g and cx "

@@ -1,4 +1,5 @@
-/* esdf.c - keeps the distance field of a map's newest epoch: which leaves it has, their memory, when it is rebuilt. */
+/* esdf.c - keeps the distance field of a map's newest epoch: which leaves it has, their memory, when it is
+ * rebuilt. */
 #include "esdf.h"
 
 #include "body/esdf_pass.h"
@@ -9,9 +10,8 @@
 #include <string.h>
 
 enum {
-    SLICE = 1 << 18,        /* cells whose records are looked up at once */
-    PAGE_BYTES = VXK_ESDF_PAGE * 512 * 2,
-    MAX_CHUNKS = 1 << 20    /* a place is chunk << 12 | cell */
+    SLICE = 1 << 18, /* cells whose records are looked up at once */
+    PAGE_BYTES = VXK_ESDF_PAGE * 512 * 2
 };
 
 uint32_t vx__esdf_radius(const struct vx_map_params *params)
@@ -49,15 +49,6 @@ static vx_err hold(struct vx__esdf_build *b, uint64_t bytes, void **out)
     return VX_OK;
 }
 
-static uint32_t slots_for(uint64_t n)
-{
-    uint64_t slots = 64;
-
-    while (slots < 2 * n)
-        slots *= 2;
-    return (uint32_t)slots;
-}
-
 vx_err vx__esdf_grow(struct vx__esdf_build *b, uint32_t n)
 {
     struct vx__esdf *e = b->esdf;
@@ -70,37 +61,8 @@ vx_err vx__esdf_grow(struct vx__esdf_build *b, uint32_t n)
     }
     if (e->n_pages == had)
         return VX_OK;
-    return b->q->dev->ops->upload(b->q, e->page_list + had, e->pages + had, (e->n_pages - had) * sizeof *e->pages);
-}
-
-void vx__samples(struct vx_map *map, const struct vx__snapshot *s, uint32_t min_weight, struct vxk_samples *out)
-{
-    out->grid = s->grid;
-    out->min_weight = min_weight ? min_weight : 1;
-    out->occupancy = vx__map_params(map)->mode == VX_OCCUPANCY;
-}
-
-vx_err vx__site_cells(struct vx__work *w, const struct vxk_samples *samples, const uint32_t *versions, uint32_t n_versions,
-                      uint32_t **cells, uint32_t *n)
-{
-    struct vxk_site_cells_count_args count = {.samples = *samples, .versions = versions};
-    struct vxk_site_cells_list_args list = {.samples = *samples, .versions = versions};
-
-    *cells = NULL;
-    *n = 0;
-    if (!n_versions)
-        return VX_OK;
-    if (n_versions > MAX_CHUNKS)
-        return vx_fail(w->detail, VX_E_EXHAUSTED, "", "the map has %u chunks; the most for a distance field or a mesh is %u",
-                       n_versions, (unsigned)MAX_CHUNKS);
-    list.before = count.n = vx__work_get(w, n_versions * 64ull + 1, sizeof *count.n);
-    VX_TRY_RET(w->err);
-    VX_TRY_RET(VXK_LAUNCH(w->q, site_cells_count, &count, n_versions * 64));
-    VX_TRY_RET(w->q->dev->ops->scan_u32(w->q, count.n, count.n, n_versions * 64));
-    VX_TRY_RET(vx__work_read(w, n, count.n + n_versions * 64ull, sizeof *n));
-    *cells = list.cells = vx__work_get(w, *n, sizeof **cells);
-    VX_TRY_RET(w->err);
-    return VXK_LAUNCH(w->q, site_cells_list, &list, n_versions * 64);
+    return b->q->dev->ops->upload(b->q, e->page_list + had, e->pages + had,
+                                  (e->n_pages - had) * sizeof *e->pages);
 }
 
 /* What the sites of each cell of the map span. */
@@ -115,17 +77,21 @@ static vx_err find_spans(struct vx__esdf_build *b)
     VX_TRY_RET(w->err);
     for (uint32_t first = 0; first < b->n_cells; first += slice) {
         uint32_t n = b->n_cells - first < slice ? b->n_cells - first : slice;
-        struct vxk_esdf_records_args look = {
-            .grid = b->snapshot->grid, .versions = b->versions, .cells = b->cells + first, .out = records};
+        struct vxk_cells_lookup_args look = {.grid = b->snapshot->grid,
+                                             .chunk_key = b->owners.chunk_key,
+                                             .place = b->owners.place,
+                                             .out = records,
+                                             .first = first,
+                                             .neighbours = 1};
         struct vxk_esdf_span_args span = {.samples = b->samples, .records = records, .span = b->span + first};
-        VX_TRY_RET(VXK_LAUNCH(b->q, esdf_records, &look, n));
+        VX_TRY_RET(VXK_LAUNCH(b->q, cells_lookup, &look, n));
         VX_TRY_RET(VXK_LAUNCH(b->q, esdf_span, &span, n * 64));
     }
     return VX_OK;
 }
 
-/* Finds the chunks that hold a candidate and sorts them: *chunk_key, esdf->n_chunks.  Most maps' surfaces reach few
- * neighbours, so the first try has room for those only. */
+/* Finds the chunks that hold a candidate and sorts them: *chunk_key, esdf->n_chunks.  Most maps' surfaces
+ * reach few neighbours, so the first try has room for those only. */
 static vx_err find_chunks(struct vx__esdf_build *b, uint64_t **chunk_key)
 {
     struct vx__work *w = &b->work;
@@ -134,9 +100,13 @@ static vx_err find_chunks(struct vx__esdf_build *b, uint64_t **chunk_key)
 
     for (capacity = capacity < most ? capacity : most;; capacity = most) {
         uint32_t keep = w->n;
-        struct vxk_esdf_chunks_args a = {.chunks = b->snapshot->grid.chunks, .versions = b->versions, .cells = b->cells,
-            .span = b->span, .slot_mask = slots_for(capacity) - 1, .capacity = (uint32_t)capacity,
-            .radius = b->radius, .reach = b->reach};
+        struct vxk_esdf_chunks_args a = {.chunk_key = b->owners.chunk_key,
+                                         .cells = b->owners.place,
+                                         .span = b->span,
+                                         .slot_mask = vx__cells_slots(capacity) - 1,
+                                         .capacity = (uint32_t)capacity,
+                                         .radius = b->radius,
+                                         .reach = b->reach};
         *chunk_key = a.found = vx__work_get(w, capacity, sizeof *a.found);
         a.n = vx__work_filled(w, 1, sizeof *a.n, 0);
         a.keys = vx__work_filled(w, a.slot_mask + 1ull, sizeof *a.keys, 0);
@@ -149,9 +119,10 @@ static vx_err find_chunks(struct vx__esdf_build *b, uint64_t **chunk_key)
             return vx_fail(b->detail, VX_E_INTERNAL, "", "a surface reaches more chunks than surround it");
         vx__work_drop(w, keep);
     }
-    if (n > MAX_CHUNKS)
-        return vx_fail(b->detail, VX_E_EXHAUSTED, "", "the distance field would span %u chunks; the most is %u", n,
-                       (unsigned)MAX_CHUNKS);
+    if (n > VX__CELLS_MAX_CHUNKS)
+        return vx_fail(b->detail, VX_E_EXHAUSTED, "",
+                       "the distance field would span %u chunks; the most is %u", n,
+                       (unsigned)VX__CELLS_MAX_CHUNKS);
     b->esdf->n_chunks = n;
     return b->q->dev->ops->sort_u64(b->q, *chunk_key, NULL, n);
 }
@@ -163,10 +134,10 @@ static vx_err find_candidates(struct vx__esdf_build *b)
     struct vx__work *w = &b->work;
     const struct vxk_ops *ops = b->q->dev->ops;
     uint64_t *chunk_key, *mask;
-    uint32_t *before, slots, words;
+    uint32_t slots, words;
 
     VX_TRY_RET(find_chunks(b, &chunk_key));
-    slots = slots_for(e->n_chunks);
+    slots = vx__cells_slots(e->n_chunks);
     words = e->n_chunks * 64;
     VX_TRY_RET(hold(b, slots * sizeof *e->keys, (void **)&e->keys));
     VX_TRY_RET(hold(b, slots * sizeof *e->index, (void **)&e->index));
@@ -174,26 +145,21 @@ static vx_err find_candidates(struct vx__esdf_build *b)
     VX_TRY_RET(ops->fill(b->q, e->keys, 0, slots * sizeof *e->keys));
     VX_TRY_RET(ops->fill(b->q, e->table, 0xff, (uint64_t)e->n_chunks * VXK_CELLS_A_CHUNK * sizeof *e->table));
     mask = vx__work_filled(w, words, sizeof *mask, 0);
-    before = vx__work_get(w, words + 1ull, sizeof *before);
     VX_TRY_RET(w->err);
-
-    struct vxk_esdf_index_args index = {.chunk_key = chunk_key, .keys = e->keys, .index = e->index, .slot_mask = slots - 1};
-    struct vxk_esdf_mark_args mark = {.chunks = b->snapshot->grid.chunks, .versions = b->versions, .cells = b->cells,
-        .span = b->span, .keys = e->keys, .index = e->index, .mask = mask, .slot_mask = slots - 1, .radius = b->radius, .reach = b->reach};
-    struct vxk_esdf_count_args count = {.mask = mask, .n = before};
-    VX_TRY_RET(VXK_LAUNCH(b->q, esdf_index, &index, e->n_chunks));
+    struct vxk_esdf_mark_args mark = {.chunk_key = b->owners.chunk_key,
+                                      .cells = b->owners.place,
+                                      .span = b->span,
+                                      .keys = e->keys,
+                                      .index = e->index,
+                                      .mask = mask,
+                                      .slot_mask = slots - 1,
+                                      .radius = b->radius,
+                                      .reach = b->reach};
+    b->c = (struct vxk_cells){
+        .keys = e->keys, .index = e->index, .chunk_key = chunk_key, .mask = mask, .slot_mask = slots - 1};
+    VX_TRY_RET(vx__cells_index(w, chunk_key, e->n_chunks, e->keys, e->index, slots));
     VX_TRY_RET(VXK_LAUNCH(b->q, esdf_mark, &mark, b->n_cells * b->width));
-    VX_TRY_RET(VXK_LAUNCH(b->q, esdf_count, &count, words));
-    VX_TRY_RET(ops->scan_u32(b->q, before, before, words));
-    VX_TRY_RET(vx__work_read(w, &b->n_candidates, before + words, sizeof b->n_candidates));
-
-    struct vxk_esdf_list_args list = {.mask = mask, .before = before};
-    list.place = vx__work_get(w, b->n_candidates, sizeof *list.place);
-    VX_TRY_RET(w->err);
-    VX_TRY_RET(VXK_LAUNCH(b->q, esdf_list, &list, words));
-    b->c = (struct vxk_candidates){.keys = e->keys, .index = e->index, .chunk_key = chunk_key, .mask = mask,
-        .before = before, .place = list.place, .slot_mask = slots - 1, .reach = b->reach};
-    return VX_OK;
+    return vx__cells_number(w, &b->c, e->n_chunks, &b->n_candidates);
 }
 
 /* Which candidates have sites, lines and planes that hold anything. */
@@ -211,10 +177,15 @@ static vx_err find_families(struct vx__esdf_build *b)
     }
     b->count = vx__work_get(w, 3, sizeof *b->count);
     VX_TRY_RET(w->err);
-    struct vxk_esdf_families_args families = {.c = b->c, .chunks = b->snapshot->grid.chunks, .versions = b->versions,
-        .cells = b->cells, .span = b->span, .sites = b->sites};
-    struct vxk_esdf_lines_at_args lines = {.c = b->c, .sites = b->sites, .lines = b->lines};
-    struct vxk_esdf_planes_at_args planes = {.c = b->c, .lines = b->lines, .planes = b->planes};
+    struct vxk_esdf_families_args families = {.c = b->c,
+                                              .chunk_key = b->owners.chunk_key,
+                                              .cells = b->owners.place,
+                                              .span = b->span,
+                                              .sites = b->sites};
+    struct vxk_esdf_lines_at_args lines = {
+        .c = b->c, .sites = b->sites, .lines = b->lines, .reach = b->reach};
+    struct vxk_esdf_planes_at_args planes = {
+        .c = b->c, .lines = b->lines, .planes = b->planes, .reach = b->reach};
     VX_TRY_RET(VXK_LAUNCH(b->q, esdf_families, &families, b->n_cells));
     VX_TRY_RET(VXK_LAUNCH(b->q, esdf_lines_at, &lines, n));
     return VXK_LAUNCH(b->q, esdf_planes_at, &planes, n);
@@ -236,7 +207,7 @@ static vx_err make_page_list(struct vx__esdf_build *b)
 static vx_err make_empty(struct vx__esdf_build *b)
 {
     struct vx__esdf *e = b->esdf;
-    uint32_t slots = slots_for(0);
+    uint32_t slots = vx__cells_slots(0);
 
     VX_TRY_RET(hold(b, slots * sizeof *e->keys, (void **)&e->keys));
     VX_TRY_RET(hold(b, slots * sizeof *e->index, (void **)&e->index));
@@ -251,7 +222,7 @@ static vx_err build(struct vx__esdf_build *b)
     VX_TRY_RET(vx__snapshot_chunks(b->map, b->snapshot, b->q, &b->versions, &b->n_versions));
     if (b->versions)
         vx__work_adopt(&b->work, b->versions);
-    VX_TRY_RET(vx__site_cells(&b->work, &b->samples, b->versions, b->n_versions, &b->cells, &b->n_cells));
+    VX_TRY_RET(vx__site_cells(&b->work, &b->samples, b->versions, b->n_versions, &b->owners, &b->n_cells));
     if (b->n_cells) {
         VX_TRY_RET(find_spans(b));
         VX_TRY_RET(find_candidates(b));
@@ -277,10 +248,12 @@ static vx_err build(struct vx__esdf_build *b)
 }
 
 vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
-                        const struct vx_query_options *options, const struct vx__esdf **out, struct vx_detail *detail)
+                        const struct vx_query_options *options, const struct vx__esdf **out,
+                        struct vx_detail *detail)
 {
     struct vx__esdf *kept = rs->esdf;
-    struct vx__esdf_build b = {.map = map, .q = rs->queue, .snapshot = s, .options = options, .detail = detail};
+    struct vx__esdf_build b = {
+        .map = map, .q = rs->queue, .snapshot = s, .options = options, .detail = detail};
     vx_err err;
 
     *out = kept;

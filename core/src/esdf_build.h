@@ -5,7 +5,6 @@
 #define VX__ESDF_BUILD_H
 
 #include "esdf.h"
-#include "work.h"
 
 /* One of the lists of a batch: which candidates it holds, and where a candidate is on it. */
 struct vx__esdf_level {
@@ -28,10 +27,11 @@ struct vx__esdf_build {
     int32_t limit;                 /* (256 R)^2 */
 
     uint32_t *versions, n_versions;
-    uint32_t *cells, n_cells; /* those that may own sites */
-    uint64_t *span;           /* [n_cells] vxk_esdf_span */
+    struct vxk_cells owners; /* the cells of the map that may own sites */
+    uint32_t n_cells;
+    uint64_t *span; /* [n_cells] vxk_esdf_span */
 
-    struct vxk_candidates c;
+    struct vxk_cells c; /* the candidates */
     uint32_t n_candidates;
     uint8_t *sites, *lines, *planes; /* [candidates] what holds anything there */
     struct vx__esdf_level level[3];  /* of planes, lines, sites */

@@ -9,15 +9,18 @@
 #include <string.h>
 
 enum {
-    SLICE = 1 << 20,            /* questions on the device at once */
-    MAX_RAY_VOXELS = 100000     /* keeps one ray from holding the device for long */
+    SLICE = 1 << 20,        /* questions on the device at once */
+    MAX_RAY_VOXELS = 100000 /* keeps one ray from holding the device for long */
 };
 
 _Static_assert(sizeof(struct vxk_point_answer) == sizeof(struct vx_point_answer), "one layout");
 _Static_assert(sizeof(struct vxk_ray_answer) == sizeof(struct vx_ray_answer), "one layout");
-_Static_assert((int)VXK_STATE_FREE == VX_STATE_FREE && (int)VXK_STATE_OCCUPIED == VX_STATE_OCCUPIED, "one list");
-_Static_assert((int)VXK_Q_DISTANCE == VX_Q_DISTANCE && (int)VXK_Q_GRADIENT == VX_Q_GRADIENT && (int)VXK_Q_OUTSIDE == VX_Q_OUTSIDE &&
-                   (int)VXK_Q_TOUCHES_UNKNOWN == VX_Q_TOUCHES_UNKNOWN && (int)VXK_Q_COLLIDES == VX_Q_COLLIDES, "one list");
+_Static_assert((int)VXK_STATE_FREE == VX_STATE_FREE && (int)VXK_STATE_OCCUPIED == VX_STATE_OCCUPIED,
+               "one list");
+_Static_assert((int)VXK_Q_DISTANCE == VX_Q_DISTANCE && (int)VXK_Q_GRADIENT == VX_Q_GRADIENT &&
+                   (int)VXK_Q_OUTSIDE == VX_Q_OUTSIDE && (int)VXK_Q_TOUCHES_UNKNOWN == VX_Q_TOUCHES_UNKNOWN &&
+                   (int)VXK_Q_COLLIDES == VX_Q_COLLIDES,
+               "one list");
 
 /* A batch: locked reader, pinned epoch. */
 struct session {
@@ -125,7 +128,8 @@ static vx_err ask(struct session *s, const struct question *k, const void *in, u
     for (uint64_t first = 0; err == VX_OK && first < n; first += slice) {
         uint32_t m = n - first < slice ? (uint32_t)(n - first) : slice;
         if (vx__cancelled(s->options)) {
-            err = vx_fail(s->detail, VX_E_CANCELLED, "", "given up after %llu of %u answers", (unsigned long long)first, n);
+            err = vx_fail(s->detail, VX_E_CANCELLED, "", "given up after %llu of %u answers",
+                          (unsigned long long)first, n);
             break;
         }
         VX_TRY(ops->upload(q, in_dev, (const char *)in + first * k->in_bytes, (uint64_t)m * k->in_bytes));
@@ -138,8 +142,9 @@ fail:
     return err;
 }
 
-static vx_err run(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3], const struct question *k,
-                  const void *in, uint32_t n, void *out, struct vx_reply *reply, struct vx_detail *detail)
+static vx_err run(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                  const struct question *k, const void *in, uint32_t n, void *out, struct vx_reply *reply,
+                  struct vx_detail *detail)
 {
     struct session s = {.map = map, .options = options, .detail = detail};
     vx_err err;
@@ -156,19 +161,21 @@ static vx_err run(struct vx_map *map, const struct vx_query_options *options, co
 }
 
 vx_err vx_query_points(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
-                       const float *points, uint32_t n, struct vx_point_answer *answers, struct vx_reply *reply,
-                       struct vx_detail *detail)
+                       const float *points, uint32_t n, struct vx_point_answer *answers,
+                       struct vx_reply *reply, struct vx_detail *detail)
 {
-    static const struct question k = {.kind = POINTS, .in_bytes = 3 * sizeof(float), .out_bytes = sizeof *answers};
+    static const struct question k = {
+        .kind = POINTS, .in_bytes = 3 * sizeof(float), .out_bytes = sizeof *answers};
 
     return run(map, options, origin_m, &k, points, n, answers, reply, detail);
 }
 
 vx_err vx_query_spheres(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
-                        const float *spheres, uint32_t n, struct vx_point_answer *answers, struct vx_reply *reply,
-                        struct vx_detail *detail)
+                        const float *spheres, uint32_t n, struct vx_point_answer *answers,
+                        struct vx_reply *reply, struct vx_detail *detail)
 {
-    static const struct question k = {.kind = SPHERES, .in_bytes = 4 * sizeof(float), .out_bytes = sizeof *answers};
+    static const struct question k = {
+        .kind = SPHERES, .in_bytes = 4 * sizeof(float), .out_bytes = sizeof *answers};
     const struct vx_map_params *params = vx__map_params(map);
     double most = vx__esdf_radius(params) * params->voxel_size_m;
 
@@ -177,7 +184,8 @@ vx_err vx_query_spheres(struct vx_map *map, const struct vx_query_options *optio
         double r = spheres[4 * (uint64_t)i + 3];
         if (!(r >= 0.0) || r > most * (1 + 1e-6))
             return vx_fail(detail, VX_E_INVALID, "radius",
-                           "radius of sphere %u is %g m; it must be 0 .. %g m, the distance up to which this map knows surfaces (R)",
+                           "radius of sphere %u is %g m; it must be 0 .. %g m, the distance up to which this "
+                           "map knows surfaces (R)",
                            i, r, most);
     }
     return run(map, options, origin_m, &k, spheres, n, answers, reply, detail);
@@ -187,12 +195,15 @@ vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options,
                      const float *rays, uint32_t n, double max_range_m, struct vx_ray_answer *answers,
                      struct vx_reply *reply, struct vx_detail *detail)
 {
-    const struct question k = {
-        .kind = RAYS, .in_bytes = 6 * sizeof(float), .out_bytes = sizeof *answers, .max_range_m = max_range_m};
+    const struct question k = {.kind = RAYS,
+                               .in_bytes = 6 * sizeof(float),
+                               .out_bytes = sizeof *answers,
+                               .max_range_m = max_range_m};
     double most = MAX_RAY_VOXELS * vx__map_params(map)->voxel_size_m;
 
     if (!(max_range_m > 0.0) || max_range_m > most)
-        return vx_fail(detail, VX_E_INVALID, "max_range_m", "must be positive and at most %g m (%d voxels), got %g", most,
-                       (int)MAX_RAY_VOXELS, max_range_m);
+        return vx_fail(detail, VX_E_INVALID, "max_range_m",
+                       "must be positive and at most %g m (%d voxels), got %g", most, (int)MAX_RAY_VOXELS,
+                       max_range_m);
     return run(map, options, origin_m, &k, rays, n, answers, reply, detail);
 }

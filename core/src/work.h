@@ -1,8 +1,8 @@
 /*
  * work.h - scratch blocks of one piece of work, freed together (internal to core).
  *
- * The first refusal sticks: later requests return NULL at once, so that a caller asks for all it needs and looks at
- * `err` once.
+ * The first refusal sticks: later requests return NULL at once, so that a caller asks for all it needs and
+ * looks at `err` once.
  */
 #ifndef VX__WORK_H
 #define VX__WORK_H

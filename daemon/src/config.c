@@ -110,7 +110,8 @@ static vx_err set_value(struct vxd_config *config, const struct key *key, const 
         return set_number(key, out, value, detail);
     size_t n = strlen(value);
     if ((double)n < key->min || (double)n > key->max)
-        return vx_fail(detail, VX_E_INVALID, key->name, "must have %g to %g bytes, has %zu", key->min, key->max, n);
+        return vx_fail(detail, VX_E_INVALID, key->name, "must have %g to %g bytes, has %zu", key->min,
+                       key->max, n);
     memcpy(out, value, n + 1);
     return VX_OK;
 }
@@ -122,7 +123,8 @@ void vxd_config_default(struct vxd_config *config)
         (void)set_value(config, &keys[i], keys[i].preset, NULL); /* a unit test reads every preset */
 }
 
-vx_err vxd_config_set(struct vxd_config *config, const char *name, const char *value, struct vx_detail *detail)
+vx_err vxd_config_set(struct vxd_config *config, const char *name, const char *value,
+                      struct vx_detail *detail)
 {
     const struct key *key = find(name);
     if (!key)

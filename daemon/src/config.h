@@ -1,8 +1,8 @@
 /*
  * config.h - what can be set, its defaults, and reading it from YAML.
  *
- * One table (config.c) lists every key with type, range and place; reading, the check of config/voxeld.yaml against the
- * built-in defaults and the words of errors all come from it.
+ * One table (config.c) lists every key with type, range and place; reading, the check of config/voxeld.yaml
+ * against the built-in defaults and the words of errors all come from it.
  */
 #ifndef VXD_CONFIG_H
 #define VXD_CONFIG_H
@@ -52,7 +52,8 @@ void vxd_config_default(struct vxd_config *config);
 
 /*
  * Reads YAML text over *config; keys that are not named keep their value.
- * Errors: VX_E_INVALID; the detail has the key, and "NAME:LINE:COLUMN: " before the words.  *config is then undefined.
+ * Errors: VX_E_INVALID; the detail has the key, and "NAME:LINE:COLUMN: " before the words.  *config is then
+ * undefined.
  */
 vx_err vxd_config_parse(struct vxd_config *config, const char *name, const char *text, size_t n,
                         struct vx_detail *detail);
@@ -61,7 +62,8 @@ vx_err vxd_config_read(struct vxd_config *config, const char *path, struct vx_de
 
 /* Sets one key ("limits.sessions") from text, for the command line and the environment.
  * Errors: VX_E_INVALID no such key, or not a value for it. */
-vx_err vxd_config_set(struct vxd_config *config, const char *key, const char *value, struct vx_detail *detail);
+vx_err vxd_config_set(struct vxd_config *config, const char *key, const char *value,
+                      struct vx_detail *detail);
 
 /* For tests: writes key i of the table as "key=value" into out; 0 when there are no more. */
 int vxd_config_show(const struct vxd_config *config, unsigned i, char *out, size_t n);

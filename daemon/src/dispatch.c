@@ -6,7 +6,12 @@
 
 #include <string.h>
 
-enum { ON_INGEST = 1 << VXD_INGEST, ON_QUERY = 1 << VXD_QUERY, ON_EVENTS = 1 << VXD_EVENTS, ON_ADMIN = 1 << VXD_ADMIN };
+enum {
+    ON_INGEST = 1 << VXD_INGEST,
+    ON_QUERY = 1 << VXD_QUERY,
+    ON_EVENTS = 1 << VXD_EVENTS,
+    ON_ADMIN = 1 << VXD_ADMIN
+};
 enum { ON_ALL = ON_INGEST | ON_QUERY | ON_EVENTS | ON_ADMIN, ON_READ = ON_QUERY | ON_ADMIN };
 
 #define TYPE(name) VOXELD__V1__HEADER__BODY_##name
@@ -49,8 +54,8 @@ static const struct entry *find(uint16_t type)
     return NULL;
 }
 
-static void refuse(struct vxd_server *server, struct vxd_session *session, const struct vxd_in *in, vx_err err,
-                   const struct vx_detail *detail)
+static void refuse(struct vxd_server *server, struct vxd_session *session, const struct vxd_in *in,
+                   vx_err err, const struct vx_detail *detail)
 {
     uint64_t req_id = in->header ? in->header->req_id : 0;
     if (session)
@@ -62,9 +67,9 @@ static void refuse(struct vxd_server *server, struct vxd_session *session, const
 static void bad_envelope(struct vxd_server *server, struct vxd_session *session, const struct vxd_in *in)
 {
     ++server->n_bad_messages;
-    vxd_log(VXD_LOG_WARN, "bad_message", "endpoint=%s session=%llu code=%s field=%s why=%s", in->endpoint->name,
-            session ? (unsigned long long)session->serial : 0, vx_err_name(in->err), in->detail.field,
-            vxd_quote(in->detail.text, strlen(in->detail.text)).text);
+    vxd_log(VXD_LOG_WARN, "bad_message", "endpoint=%s session=%llu code=%s field=%s why=%s",
+            in->endpoint->name, session ? (unsigned long long)session->serial : 0, vx_err_name(in->err),
+            in->detail.field, vxd_quote(in->detail.text, strlen(in->detail.text)).text);
     refuse(server, session, in, in->err, &in->detail);
     if (session)
         vxd_session_doom(session, in->err, "sent a bad message");
@@ -74,7 +79,8 @@ static vx_err check(const struct vxd_session *session, struct vxd_in *in, const 
 {
     const ProtobufCBinaryData *id = &in->header->session;
     bool hello = in->prelude.type == TYPE(HELLO);
-    if (!hello && (!session || id->len != sizeof session->id || memcmp(id->data, session->id, sizeof session->id)))
+    if (!hello &&
+        (!session || id->len != sizeof session->id || memcmp(id->data, session->id, sizeof session->id)))
         return vx_fail(&in->detail, VX_E_UNAUTHENTICATED, "session", "say HELLO first");
     if (in->err != VX_OK)
         return in->err;

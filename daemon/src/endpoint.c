@@ -46,7 +46,8 @@ vx_err vxd_endpoint_open(struct vxd_endpoint *endpoint, enum vxd_endpoint_id id,
     set_options(endpoint);
     snprintf(address, sizeof address, "ipc://%s/%s.sock", dir, endpoint->name);
     if (zmq_bind(endpoint->socket, address)) {
-        vx_err err = vx_fail(detail, VX_E_UNAVAILABLE, "ipc_dir", "can't bind %s: %s", address, zmq_strerror(errno));
+        vx_err err =
+            vx_fail(detail, VX_E_UNAVAILABLE, "ipc_dir", "can't bind %s: %s", address, zmq_strerror(errno));
         zmq_close(endpoint->socket);
         endpoint->socket = NULL;
         return err;
@@ -115,7 +116,8 @@ static vx_err read_header(struct vxd_in *in, bool *more)
     vx_err err = VX_E_INVALID;
     if (next_frame(in->endpoint, &msg)) {
         *more = zmq_msg_more(&msg);
-        err = vxw_header_unpack(&in->prelude, zmq_msg_data(&msg), zmq_msg_size(&msg), &in->header, &in->detail);
+        err =
+            vxw_header_unpack(&in->prelude, zmq_msg_data(&msg), zmq_msg_size(&msg), &in->header, &in->detail);
     }
     zmq_msg_close(&msg);
     return err;
@@ -132,8 +134,9 @@ static vx_err read_payloads(struct vxd_in *in, bool more)
         ++in->n_payloads;
         more = zmq_msg_more(msg);
         if (zmq_msg_size(msg) > max_payload_bytes(in))
-            return vx_fail(&in->detail, VX_E_INVALID, "payloads", "payload %u has %zu bytes, at most %zu are allowed",
-                           in->n_payloads - 1, zmq_msg_size(msg), max_payload_bytes(in));
+            return vx_fail(&in->detail, VX_E_INVALID, "payloads",
+                           "payload %u has %zu bytes, at most %zu are allowed", in->n_payloads - 1,
+                           zmq_msg_size(msg), max_payload_bytes(in));
     }
     if (more || in->n_payloads != in->prelude.n_payloads)
         return vx_fail(&in->detail, VX_E_INVALID, "prelude.n_payload", "says %u, the message has %s",
@@ -243,7 +246,8 @@ static void release_sent(void *data, void *hint)
     vxd_buf_release(hint);
 }
 
-vx_err vxd_endpoint_send(struct vxd_endpoint *endpoint, const struct vxd_peer *peer, const struct vxd_out *out)
+vx_err vxd_endpoint_send(struct vxd_endpoint *endpoint, const struct vxd_peer *peer,
+                         const struct vxd_out *out)
 {
     int flags = ZMQ_DONTWAIT | ZMQ_SNDMORE;
     if (zmq_send(endpoint->socket, peer->id, peer->n, flags) < 0)

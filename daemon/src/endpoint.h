@@ -28,8 +28,8 @@ struct vxd_peer {
     uint8_t id[255];
 };
 
-/* A received message.  With err != VX_OK the envelope was bad: header is NULL (but for VX_E_UNIMPLEMENTED) and
- * nothing else of it is kept. */
+/* A received message.  With err != VX_OK the envelope was bad: header is NULL (but for VX_E_UNIMPLEMENTED)
+ * and nothing else of it is kept. */
 struct vxd_in {
     struct vxd_endpoint *endpoint;
     struct vxd_peer peer;
@@ -60,10 +60,11 @@ vx_err vxd_endpoint_open(struct vxd_endpoint *endpoint, enum vxd_endpoint_id id,
 /* linger_ms: how long what was sent may still take to leave. */
 void vxd_endpoint_close(struct vxd_endpoint *endpoint, int linger_ms);
 
-/* True when a message waits.  Call it after every event and every send: it is also what re-arms the descriptor. */
+/* True when a message waits.  Call it after every event and every send: it is also what re-arms the
+ * descriptor. */
 bool vxd_endpoint_readable(struct vxd_endpoint *endpoint);
-/* Takes one message; false when there was none.  Payload frames larger than their type allows, and surplus frames,
- * are dropped unread.  Call vxd_in_fini afterwards. */
+/* Takes one message; false when there was none.  Payload frames larger than their type allows, and surplus
+ * frames, are dropped unread.  Call vxd_in_fini afterwards. */
 bool vxd_endpoint_receive(struct vxd_endpoint *endpoint, struct vxd_in *in);
 void vxd_in_fini(struct vxd_in *in);
 /* When its timeout_us is over; UINT64_MAX without one. */
@@ -79,6 +80,7 @@ void vxd_out_destroy(struct vxd_out *out);
 /* Bytes that it counts for in a queue. */
 size_t vxd_out_bytes(const struct vxd_out *out);
 /* Errors: VX_E_SLOW the peer's pipe is full, try later; VX_E_UNAVAILABLE the peer is gone. */
-vx_err vxd_endpoint_send(struct vxd_endpoint *endpoint, const struct vxd_peer *peer, const struct vxd_out *out);
+vx_err vxd_endpoint_send(struct vxd_endpoint *endpoint, const struct vxd_peer *peer,
+                         const struct vxd_out *out);
 
 #endif

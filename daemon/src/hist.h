@@ -1,6 +1,6 @@
 /*
- * hist.h - a log-linear histogram of durations: 16 steps in each power of two, so a quantile is off by at most 1/16.
- * Values of 2^39 and more (six days, in microseconds) share the last step.
+ * hist.h - a log-linear histogram of durations: 16 steps in each power of two, so a quantile is off by at
+ * most 1/16. Values of 2^39 and more (six days, in microseconds) share the last step.
  *
  * Thread: one at a time.
  */

@@ -30,9 +30,10 @@ vx_err vxd_ipc_dir_take(const char *dir, int *lock, struct vx_detail *detail)
     if (fd < 0)
         return vx_fail(detail, VX_E_UNAVAILABLE, "ipc_dir", "can't open %s: %s", path, strerror(errno));
     if (flock(fd, LOCK_EX | LOCK_NB)) {
-        vx_err err = errno == EWOULDBLOCK
-                         ? vx_fail(detail, VX_E_EXISTS, "ipc_dir", "another voxeld serves %s already", dir)
-                         : vx_fail(detail, VX_E_UNAVAILABLE, "ipc_dir", "can't lock %s: %s", path, strerror(errno));
+        vx_err err =
+            errno == EWOULDBLOCK
+                ? vx_fail(detail, VX_E_EXISTS, "ipc_dir", "another voxeld serves %s already", dir)
+                : vx_fail(detail, VX_E_UNAVAILABLE, "ipc_dir", "can't lock %s: %s", path, strerror(errno));
         close(fd);
         return err;
     }
@@ -43,4 +44,10 @@ vx_err vxd_ipc_dir_take(const char *dir, int *lock, struct vx_detail *detail)
     remove_sockets(dir);
     *lock = fd;
     return VX_OK;
+}
+
+void vxd_ipc_dir_leave(const char *dir, int lock)
+{
+    remove_sockets(dir);
+    close(lock);
 }

@@ -34,15 +34,16 @@ static void write_all(const char *line)
     }
 }
 
-static void format_line(char *out, enum vxd_log_level level, const char *event, const char *format, va_list args)
+static void format_line(char *out, enum vxd_log_level level, const char *event, const char *format,
+                        va_list args)
 {
     struct timespec now;
     struct tm tm;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &tm);
     size_t n = strftime(out, LINE, "time=%Y-%m-%dT%H:%M:%S", &tm);
-    n += (size_t)snprintf(out + n, LINE - n, ".%03ldZ level=%s event=%s ", now.tv_nsec / 1000000, level_name[level],
-                          event);
+    n += (size_t)snprintf(out + n, LINE - n, ".%03ldZ level=%s event=%s ", now.tv_nsec / 1000000,
+                          level_name[level], event);
     int k = vsnprintf(out + n, LINE - n - 1, format, args);
     n += k < 0 ? 0 : (size_t)k;
     if (n > LINE - 2)

@@ -43,9 +43,9 @@ static vx_err serve(const struct vxd_config *config, struct vx_device *device, s
     vxd_log(VXD_LOG_INFO, "ready", "version=%s ipc_dir=%s backend=%s device=\"%s\" cap_bytes=%llu pid=%ld",
             VOXELD_VERSION, config->ipc_dir, stats.backend, stats.name, (unsigned long long)stats.cap_bytes,
             (long)getpid());
-    vxd_server_run(&server);
+    err = vxd_server_run(&server);
     vxd_server_close(&server);
-    return VX_OK;
+    return err == VX_OK ? VX_OK : vx_fail(detail, err, "", "the device failed");
 }
 
 static vx_err run(const struct vxd_config *config, struct vx_detail *detail)
@@ -62,7 +62,7 @@ fail:
     if (device)
         vx_device_close(device);
     if (lock >= 0)
-        close(lock);
+        vxd_ipc_dir_leave(config->ipc_dir, lock);
     return err;
 }
 
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     enum vxd_action action;
     struct vx_detail detail = {{0}, {0}};
     if (vxd_options_read(argc, argv, &config, &action, &detail) != VX_OK) {
-        fprintf(stderr, "voxeld: %s\n", detail.text);
+        fprintf(stderr, "voxeld: %s%s%s\n", detail.field, detail.field[0] ? ": " : "", detail.text);
         return EXIT_USAGE;
     }
     if (action == VXD_HELP)

@@ -9,7 +9,8 @@
 static vx_err copy_name(const ProtobufCBinaryData *name, char out[VX_NAME_MAX + 1], struct vx_detail *detail)
 {
     if (name->len > VX_NAME_MAX || memchr(name->data ? name->data : (uint8_t *)"", 0, name->len))
-        return vx_fail(detail, VX_E_INVALID, "map", "a map's name is 1 to %d of A-Z a-z 0-9 . _ -", VX_NAME_MAX);
+        return vx_fail(detail, VX_E_INVALID, "map", "a map's name is 1 to %d of A-Z a-z 0-9 . _ -",
+                       VX_NAME_MAX);
     if (name->len)
         memcpy(out, name->data, name->len);
     out[name->len] = 0;

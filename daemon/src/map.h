@@ -1,5 +1,6 @@
 /*
- * map.h - the daemon's side of a map: its workers, its streams and what is known of it without asking the core.
+ * map.h - the daemon's side of a map: its workers, its streams and what is known of it without asking the
+ * core.
  */
 #ifndef VXD_MAP_H
 #define VXD_MAP_H
@@ -42,14 +43,16 @@ vx_err vxd_map_add(struct vxd_server *server, const ProtobufCBinaryData *name, s
                    struct vx_detail *detail);
 /* Ends the threads and frees the entry; the core's map is gone already and nothing is queued. */
 void vxd_map_remove(struct vxd_map *map);
-/* Stops new work on the map, ends the queries on it, and pushes request (MAP_DELETE) once nothing else holds it. */
+/* Stops new work on the map, ends the queries on it, and pushes request (MAP_DELETE) once nothing else holds
+ * it. */
 void vxd_map_begin_delete(struct vxd_map *map, struct vxd_request *request);
 /* Called when a request has let go of it. */
 void vxd_map_released(struct vxd_map *map);
 /* Destroys every map on its own worker, for a stop. */
 void vxd_maps_destroy_all(struct vxd_server *server);
 
-/* Fills a wire MapState; it points into *map and *reply.  reply may be NULL: as of the last commit, no distances. */
+/* Fills a wire MapState; it points into *map and *reply.  reply may be NULL: as of the last commit, no
+ * distances. */
 void vxd_map_state_fill(const struct vxd_map *map, const struct vx_reply *reply, Voxeld__V1__MapState *out);
 /* Takes in what a commit changed.  frame: it integrated one, else it emptied the map. */
 void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp_ns, bool frame);

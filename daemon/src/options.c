@@ -17,7 +17,8 @@ const char vxd_help_text[] =
     "  --check-config        read everything, say what is wrong, and end\n"
     "  --version, --help\n"
     "\n"
-    "Environment: VOXELD_IPC_DIR as --ipc-dir, VOXELD_THREADS threads of the cpu backend.  Options win over the\n"
+    "Environment: VOXELD_IPC_DIR as --ipc-dir, VOXELD_THREADS threads of the cpu backend.  Options win over "
+    "the\n"
     "environment, and that over the file.\n"
     "\n"
     "SIGTERM or SIGINT: accept nothing more, finish accepted frames, end.  A second one ends at once.\n"
@@ -34,12 +35,13 @@ static const struct option options[] = {{"--ipc-dir", "ipc_dir"},
 static const struct option variables[] = {{"VOXELD_IPC_DIR", "ipc_dir"}, {"VOXELD_THREADS", "threads"}};
 enum { N_OPTIONS = sizeof options / sizeof *options, N_VARIABLES = sizeof variables / sizeof *variables };
 
-static vx_err set(struct vxd_config *config, const struct option *option, const char *value, struct vx_detail *detail)
+static vx_err set(struct vxd_config *config, const struct option *option, const char *value,
+                  struct vx_detail *detail)
 {
     struct vx_detail why = {{0}, {0}};
     vx_err err = vxd_config_set(config, option->key, value, &why);
     if (err != VX_OK)
-        return vx_fail(detail, err, option->key, "%s: %.250s", option->name, why.text);
+        return vx_fail(detail, err, "", "%s: %.250s", option->name, why.text);
     return VX_OK;
 }
 

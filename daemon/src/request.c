@@ -143,6 +143,7 @@ static void done(struct vxd_job *job)
 {
     struct vxd_request *r = (struct vxd_request *)job;
     vxd_server_job_done(r->server);
+    vxd_server_note(r->server, r->err, &r->detail);
     vx_err why = atomic_load(&r->cancelled);
     if (r->err == VX_E_CANCELLED && why != VX_OK) {
         r->err = why;
@@ -166,7 +167,8 @@ static void done(struct vxd_job *job)
 
 static struct vxd_worker *worker_of(struct vxd_request *request)
 {
-    return request->ops->lane == VXD_LANE_MISC ? &request->server->misc : &request->map->lane[request->ops->lane];
+    return request->ops->lane == VXD_LANE_MISC ? &request->server->misc
+                                               : &request->map->lane[request->ops->lane];
 }
 
 void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worker)

@@ -18,10 +18,10 @@ struct vxd_request;
 enum vxd_lane { VXD_LANE_WRITE, VXD_LANE_QUERY, VXD_LANE_BULK, VXD_N_LANES, VXD_LANE_MISC = VXD_N_LANES };
 
 struct vxd_request_ops {
-    size_t size;         /* of the struct that begins with vxd_request */
-    enum vxd_lane lane;  /* MISC: of the server, the others: of the map */
+    size_t size;           /* of the struct that begins with vxd_request */
+    enum vxd_lane lane;    /* MISC: of the server, the others: of the map */
     Voxeld__V1__Work work; /* which latency it counts for */
-    bool must_run;       /* neither CANCEL nor the end of the session stops it */
+    bool must_run;         /* neither CANCEL nor the end of the session stops it */
     /* On a worker.  Fills the verb's part of the request; the answer's body goes to request->answer. */
     vx_err (*run)(struct vxd_request *request);
     /* On the loop, whatever came of it, before the answer; may be NULL. */
@@ -37,7 +37,7 @@ enum vxd_request_state { VXD_UPLOADING, VXD_QUEUED, VXD_SENDING };
 struct vxd_request {
     struct vxd_job job;
     const struct vxd_request_ops *ops;
-    struct vxd_request *next;    /* of its session */
+    struct vxd_request *next; /* of its session */
     struct vxd_server *server;
     struct vxd_session *session; /* NULL once that has ended */
     struct vxd_map *map;         /* held until it has run; may be NULL */
@@ -57,7 +57,7 @@ struct vxd_request {
     struct vx_detail detail;
     struct vx_reply reply;
     uint64_t run_ns;
-    struct vxd_buf *answer;    /* body of the answer; may be NULL */
+    struct vxd_buf *answer; /* body of the answer; may be NULL */
     size_t answer_sent;
     uint64_t counted_bytes; /* of server->transfer_bytes */
 };
@@ -91,9 +91,11 @@ bool vxd_request_is_cancelled(void *context);
 
 /* transfer.c ---------------------------------------------------------------- */
 
-/* Takes the inline body of n bytes and submits, or begins an upload.  Errors: VX_E_INVALID; VX_E_EXHAUSTED; VX_E_NOMEM. */
+/* Takes the inline body of n bytes and submits, or begins an upload.  Errors: VX_E_INVALID; VX_E_EXHAUSTED;
+ * VX_E_NOMEM. */
 vx_err vxd_request_take_body(struct vxd_request *request, struct vxd_in *in, uint64_t n_bytes);
-/* Sends the answer, with request->answer inline or in parts.  Frees the request, now or after the last part. */
+/* Sends the answer, with request->answer inline or in parts.  Frees the request, now or after the last part.
+ */
 void vxd_request_send(struct vxd_request *request, vxw_header *header);
 void vxd_transfer_on_part(struct vxd_session *session, struct vxd_in *in);
 void vxd_transfer_on_credit(struct vxd_session *session, const struct vxd_in *in);

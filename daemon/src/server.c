@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MESSAGES_A_TURN = 32, TURNS = 8, RETRY_MS = 5, TICK_MS = 1000, LINGER_MS = 2000 };
+enum { MESSAGES_A_TURN = 32, TURNS = 8, RETRY_MS = 5, TICK_MS = 1000, LINGER_MS = 2000, LAST_RESORT_MS = 1000 };
 #define FLUSH_GRACE_NS 3000000000u
 
 /* ------------------------------------------------------------------ draining the sockets */
@@ -40,8 +40,8 @@ static void on_retry(uv_timer_t *handle)
 }
 
 /*
- * ZMQ_FD is edge-triggered and a send swallows the edge, so every socket is asked for its events after everything
- * that may have sent, right before the loop would block; the poll handles only wake it.
+ * ZMQ_FD is edge-triggered and a send swallows the edge, so every socket is asked for its events after
+ * everything that may have sent, right before the loop would block; the poll handles only wake it.
  */
 static void on_prepare(uv_prepare_t *handle)
 {
@@ -138,6 +138,22 @@ void vxd_server_check_stop(struct vxd_server *server)
         uv_stop(&server->loop);
 }
 
+static void on_last_resort(uv_timer_t *handle)
+{
+    (void)handle;
+    _exit(1); /* jobs hang in a broken driver: nothing of theirs can be waited for */
+}
+
+void vxd_server_note(struct vxd_server *server, vx_err err, const struct vx_detail *detail)
+{
+    if (err != VX_E_DEVICE || server->failed)
+        return;
+    server->failed = true;
+    vxd_log(VXD_LOG_ERROR, "device_failed", "why=%s", vxd_quote(detail->text, strlen(detail->text)).text);
+    uv_timer_start(&server->last_resort, on_last_resort, LAST_RESORT_MS, 0);
+    vxd_server_stop(server, "device error");
+}
+
 static void on_signal(uv_signal_t *handle, int signum)
 {
     struct vxd_server *server = handle->data;
@@ -174,12 +190,14 @@ static vx_err open_handles(struct vxd_server *server)
     for (int i = 0; i < VXD_N_ENDPOINTS; ++i)
         VX_TRY_RET(watch(server, &server->endpoint[i]));
     if (uv_prepare_init(loop, &server->prepare) || uv_idle_init(loop, &server->idle) ||
-        uv_timer_init(loop, &server->tick) || uv_timer_init(loop, &server->retry) ||
+        uv_timer_init(loop, &server->tick) || uv_timer_init(loop, &server->retry) || uv_timer_init(loop, &server->last_resort) ||
         uv_signal_init(loop, &server->sigterm) || uv_signal_init(loop, &server->sigint))
         return VX_E_NOMEM;
     server->prepare.data = server->tick.data = server->sigterm.data = server->sigint.data = server;
-    if (uv_prepare_start(&server->prepare, on_prepare) || uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS) ||
-        uv_signal_start(&server->sigterm, on_signal, SIGTERM) || uv_signal_start(&server->sigint, on_signal, SIGINT))
+    if (uv_prepare_start(&server->prepare, on_prepare) ||
+        uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS) ||
+        uv_signal_start(&server->sigterm, on_signal, SIGTERM) ||
+        uv_signal_start(&server->sigint, on_signal, SIGINT))
         return VX_E_NOMEM;
     return VX_OK;
 }
@@ -229,12 +247,13 @@ fail:
     return err;
 }
 
-void vxd_server_run(struct vxd_server *server)
+vx_err vxd_server_run(struct vxd_server *server)
 {
     uv_run(&server->loop, UV_RUN_DEFAULT);
     for (int i = 0; i < VXD_SESSION_BUCKETS; ++i)
         while (server->sessions[i])
             vxd_session_end(server->sessions[i], "the daemon stops");
+    return server->failed ? VX_E_DEVICE : VX_OK;
 }
 
 void vxd_server_close(struct vxd_server *server)

@@ -28,6 +28,7 @@ struct vxd_server {
     uv_idle_t idle;       /* keeps the loop from blocking while there is more to drain */
     uv_timer_t tick;      /* 1 s: probes, transfers that don't move, the end of a stop */
     uv_timer_t retry;     /* 5 ms, while a peer's pipe is full */
+    uv_timer_t last_resort; /* 1 s after a device error */
     uv_signal_t sigterm, sigint;
     struct vxd_done done;
     struct vxd_worker misc; /* jobs that belong to no map */
@@ -44,23 +45,27 @@ struct vxd_server {
     uint64_t started_ns;
     uint64_t n_bad_messages;
     uint64_t n_errors[VXD_N_CODES];
+    uint64_t n_ended[VXD_N_CODES]; /* sessions that were doomed, by cause */
     struct vxd_hist hist[VXD_N_WORK];
 
     bool stopping;
     bool closing; /* maps are being destroyed, then the loop ends */
+    bool failed;  /* the device is gone: the process ends with an error, for its supervisor to start it again */
     uint64_t stop_ns;
 };
 
-/* Opens loop, sockets and workers in config->ipc_dir.  The device is the caller's.  On error nothing stays open.
- * Errors: VX_E_UNAVAILABLE; VX_E_NOMEM. */
+/* Opens loop, sockets and workers in config->ipc_dir.  The device is the caller's.  On error nothing stays
+ * open. Errors: VX_E_UNAVAILABLE; VX_E_NOMEM. */
 vx_err vxd_server_open(struct vxd_server *server, const struct vxd_config *config, struct vx_device *device,
                        struct vx_detail *detail);
-/* Runs until stopped; maps are gone afterwards. */
-void vxd_server_run(struct vxd_server *server);
+/* Runs until stopped; maps are gone afterwards.  Errors: VX_E_DEVICE the device failed. */
+vx_err vxd_server_run(struct vxd_server *server);
 void vxd_server_close(struct vxd_server *server);
 
 /* Stops accepting; accepted frames are finished and answered, then the loop ends. */
 void vxd_server_stop(struct vxd_server *server, const char *why);
+/* Looks at what a job came to: a device error is sticky, so the daemon stops and ends within a second. */
+void vxd_server_note(struct vxd_server *server, vx_err err, const struct vx_detail *detail);
 /* Goes on with the stop when nothing is left to wait for. */
 void vxd_server_check_stop(struct vxd_server *server);
 

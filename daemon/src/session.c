@@ -33,7 +33,8 @@ vx_err vxd_session_open(struct vxd_server *server, struct vxd_endpoint *endpoint
         vxd_sessions_sweep(server);
     }
     if (server->n_sessions >= server->config.limits.sessions)
-        return vx_fail(detail, VX_E_EXHAUSTED, "limits.sessions", "all %u sessions are taken", server->n_sessions);
+        return vx_fail(detail, VX_E_EXHAUSTED, "limits.sessions", "all %u sessions are taken",
+                       server->n_sessions);
     struct vxd_session *s = calloc(1, sizeof *s);
     if (s)
         s->streams = calloc(server->config.limits.streams_per_session, sizeof *s->streams);
@@ -74,8 +75,8 @@ static void drop_queue(struct vxd_session *session)
 void vxd_session_end(struct vxd_session *session, const char *why)
 {
     struct vxd_server *server = session->server;
-    vxd_log(VXD_LOG_INFO, "session_end", "session=%llu endpoint=%s why=\"%s\"", (unsigned long long)session->serial,
-            session->endpoint->name, why);
+    vxd_log(VXD_LOG_INFO, "session_end", "session=%llu endpoint=%s why=\"%s\"",
+            (unsigned long long)session->serial, session->endpoint->name, why);
     struct vxd_session **at = &server->sessions[bucket_of(session->endpoint, &session->peer)];
     while (*at != session)
         at = &(*at)->next;
@@ -99,8 +100,9 @@ void vxd_session_doom(struct vxd_session *session, vx_err why, const char *words
     if (session->doomed)
         return;
     session->doomed = why;
-    vxd_log(VXD_LOG_WARN, "session_doomed", "session=%llu code=%s why=\"%s\"", (unsigned long long)session->serial,
-            vx_err_name(why), words);
+    ++session->server->n_ended[vxw_code_from_err(why)];
+    vxd_log(VXD_LOG_WARN, "session_doomed", "session=%llu code=%s why=\"%s\"",
+            (unsigned long long)session->serial, vx_err_name(why), words);
 }
 
 bool vxd_sessions_sweep(struct vxd_server *server)
@@ -141,8 +143,8 @@ void vxd_send(struct vxd_session *session, vxw_header *header, struct vxd_buf *p
     header->session.len = sizeof session->id;
     vx_err err = vxd_out_create(header, payload, at, n, &out, &detail);
     if (err != VX_OK) {
-        vxd_log(VXD_LOG_ERROR, "answer_lost", "session=%llu type=%s why=\"%s\"", (unsigned long long)session->serial,
-                vxw_type_name(header->body_case), detail.text);
+        vxd_log(VXD_LOG_ERROR, "answer_lost", "session=%llu type=%s why=\"%s\"",
+                (unsigned long long)session->serial, vxw_type_name(header->body_case), detail.text);
         vxd_session_doom(session, err, "an answer could not be packed");
         return;
     }
@@ -156,7 +158,8 @@ void vxd_send(struct vxd_session *session, vxw_header *header, struct vxd_buf *p
     vxd_out_destroy(out);
 }
 
-void vxd_error_fill(struct vxd_server *server, vx_err err, const struct vx_detail *detail, Voxeld__V1__Error *out)
+void vxd_error_fill(struct vxd_server *server, vx_err err, const struct vx_detail *detail,
+                    Voxeld__V1__Error *out)
 {
     const char *words = detail && detail->text[0] ? detail->text : vx_err_text(err);
     voxeld__v1__error__init(out);
@@ -186,13 +189,15 @@ void vxd_send_error(struct vxd_session *session, uint64_t req_id, vx_err err, co
     vxw_header header;
     vxd_error_fill(session->server, err, detail, &error);
     error_header(req_id, &error, &header);
-    vxd_log(VXD_LOG_DEBUG, "error_sent", "session=%llu req=%llu code=%s field=%s", (unsigned long long)session->serial,
-            (unsigned long long)req_id, vx_err_name(err), detail ? detail->field : "");
+    vxd_log(VXD_LOG_DEBUG, "error_sent", "session=%llu req=%llu code=%s field=%s",
+            (unsigned long long)session->serial, (unsigned long long)req_id, vx_err_name(err),
+            detail ? detail->field : "");
     vxd_send(session, &header, NULL, 0, 0);
 }
 
-void vxd_send_error_to_peer(struct vxd_server *server, struct vxd_endpoint *endpoint, const struct vxd_peer *peer,
-                            uint64_t req_id, vx_err err, const struct vx_detail *detail)
+void vxd_send_error_to_peer(struct vxd_server *server, struct vxd_endpoint *endpoint,
+                            const struct vxd_peer *peer, uint64_t req_id, vx_err err,
+                            const struct vx_detail *detail)
 {
     Voxeld__V1__Error error;
     vxw_header header;
@@ -245,7 +250,8 @@ bool vxd_sessions_drained(const struct vxd_server *server)
     return true;
 }
 
-/* Only a send tells a ROUTER that a peer has gone.  A full pipe means that it is there, so the PING is not queued. */
+/* Only a send tells a ROUTER that a peer has gone.  A full pipe means that it is there, so the PING is not
+ * queued. */
 static void probe(struct vxd_session *session)
 {
     vxw_header header = VOXELD__V1__HEADER__INIT;

@@ -48,20 +48,23 @@ void vxd_session_doom(struct vxd_session *session, vx_err why, const char *words
 bool vxd_sessions_sweep(struct vxd_server *server);
 
 /*
- * Sends a message (header.session is filled in), or queues it when the peer's pipe is full.  Bytes [at, at + n) of
- * payload, if not NULL, are payload 0.  Past limits.egress_bytes, or when the peer is gone, the session is doomed;
- * the caller need not care.
+ * Sends a message (header.session is filled in), or queues it when the peer's pipe is full.  Bytes [at, at +
+ * n) of payload, if not NULL, are payload 0.  Past limits.egress_bytes, or when the peer is gone, the session
+ * is doomed; the caller need not care.
  */
 void vxd_send(struct vxd_session *session, vxw_header *header, struct vxd_buf *payload, size_t at, size_t n);
 /* ERROR for a request.  detail may be NULL. */
 void vxd_send_error(struct vxd_session *session, uint64_t req_id, vx_err err, const struct vx_detail *detail);
 /* ERROR to a peer without a session: dropped if its pipe is full. */
-void vxd_send_error_to_peer(struct vxd_server *server, struct vxd_endpoint *endpoint, const struct vxd_peer *peer,
-                            uint64_t req_id, vx_err err, const struct vx_detail *detail);
+void vxd_send_error_to_peer(struct vxd_server *server, struct vxd_endpoint *endpoint,
+                            const struct vxd_peer *peer, uint64_t req_id, vx_err err,
+                            const struct vx_detail *detail);
 /* Fills a wire Error; it points into *detail. */
-void vxd_error_fill(struct vxd_server *server, vx_err err, const struct vx_detail *detail, Voxeld__V1__Error *out);
+void vxd_error_fill(struct vxd_server *server, vx_err err, const struct vx_detail *detail,
+                    Voxeld__V1__Error *out);
 
-/* Sends what waits for peers whose pipes have room again, and the parts of their downloads.  True when any was sent. */
+/* Sends what waits for peers whose pipes have room again, and the parts of their downloads.  True when any
+ * was sent. */
 bool vxd_sessions_flush(struct vxd_server *server);
 /* PING to quiet peers; all = every peer, now. */
 void vxd_sessions_probe(struct vxd_server *server, bool all);

@@ -36,7 +36,8 @@ static vx_err get(struct vxd_map *map, uint64_t id, struct vxd_stream **out, str
         *at = idle->next;
         s = idle;
     } else {
-        return vx_fail(detail, VX_E_EXHAUSTED, "limits.streams_per_map", "the map has %u open streams", map->n_streams);
+        return vx_fail(detail, VX_E_EXHAUSTED, "limits.streams_per_map", "the map has %u open streams",
+                       map->n_streams);
     }
     *s = (struct vxd_stream){.next = map->streams, .map = map, .id = id};
     map->streams = s;
@@ -49,7 +50,8 @@ vx_err vxd_stream_open(struct vxd_session *session, struct vxd_map *map, uint64_
 {
     const struct vxd_limits *limits = &session->server->config.limits;
     if (vxd_stream_find(session, id))
-        return vx_fail(detail, VX_E_EXISTS, "stream", "this session has a stream %llu", (unsigned long long)id);
+        return vx_fail(detail, VX_E_EXISTS, "stream", "this session has a stream %llu",
+                       (unsigned long long)id);
     if (session->n_streams >= limits->streams_per_session)
         return vx_fail(detail, VX_E_EXHAUSTED, "limits.streams_per_session", "this session has %u streams",
                        session->n_streams);
@@ -59,7 +61,8 @@ vx_err vxd_stream_open(struct vxd_session *session, struct vxd_map *map, uint64_
         return vx_fail(detail, VX_E_EXISTS, "stream", "another session has stream %llu of this map",
                        (unsigned long long)id);
     s->session = session;
-    s->credit_frames = (uint32_t)(limits->credit_frames > s->n_inflight ? limits->credit_frames - s->n_inflight : 0);
+    s->credit_frames =
+        (uint32_t)(limits->credit_frames > s->n_inflight ? limits->credit_frames - s->n_inflight : 0);
     s->credit_bytes = limits->credit_bytes > s->inflight_bytes ? limits->credit_bytes - s->inflight_bytes : 0;
     session->streams[session->n_streams++] = s;
     *out = s;
@@ -147,7 +150,8 @@ void vxd_counts_fill(const struct vx_frame_counts *c, Voxeld__V1__Counts *out)
     out->outside = c->outside;
 }
 
-static void ack(struct vxd_session *session, const struct vxd_frame *frame, Voxeld__V1__AckLevel level, bool superseded)
+static void ack(struct vxd_session *session, const struct vxd_frame *frame, Voxeld__V1__AckLevel level,
+                bool superseded)
 {
     vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__Ack body = VOXELD__V1__ACK__INIT;
@@ -253,6 +257,7 @@ static void done(struct vxd_job *job)
     struct vxd_frame *f = (struct vxd_frame *)job;
     struct vxd_stream *stream = f->stream;
     vxd_server_job_done(stream->map->server);
+    vxd_server_note(stream->map->server, f->err, &f->detail);
     if (f->err == VX_OK)
         integrated(f);
     else

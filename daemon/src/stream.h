@@ -1,8 +1,8 @@
 /*
  * stream.h - a stream of frames into a map, and a frame on its way.
  *
- * A stream belongs to its map and outlives the session that opened it, so that a client which comes back learns what
- * was accepted.
+ * A stream belongs to its map and outlives the session that opened it, so that a client which comes back
+ * learns what was accepted.
  */
 #ifndef VXD_STREAM_H
 #define VXD_STREAM_H
@@ -52,7 +52,8 @@ struct vxd_frame {
 
 /*
  * Opens stream `id` of the map for the session, as new or where it was left.
- * Errors: VX_E_EXISTS a session has it, or the session has another of this number; VX_E_EXHAUSTED; VX_E_NOMEM.
+ * Errors: VX_E_EXISTS a session has it, or the session has another of this number; VX_E_EXHAUSTED;
+ * VX_E_NOMEM.
  */
 vx_err vxd_stream_open(struct vxd_session *session, struct vxd_map *map, uint64_t id, struct vxd_stream **out,
                        struct vx_detail *detail);

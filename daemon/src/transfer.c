@@ -24,8 +24,8 @@ static vx_err take_inline(struct vxd_request *request, struct vxd_in *in, uint64
 {
     size_t n = zmq_msg_size(&in->payload[0]);
     if (n != n_bytes)
-        return vx_fail(&request->detail, VX_E_INVALID, "payloads[0].n_bytes", "the body must have %llu bytes, has %zu",
-                       (unsigned long long)n_bytes, n);
+        return vx_fail(&request->detail, VX_E_INVALID, "payloads[0].n_bytes",
+                       "the body must have %llu bytes, has %zu", (unsigned long long)n_bytes, n);
     VX_TRY_RET(vxw_payload_check(in->header, 0, zmq_msg_data(&in->payload[0]), n, &request->detail));
     request->body = vxd_buf_create(n);
     if (!request->body)
@@ -45,8 +45,9 @@ vx_err vxd_request_take_body(struct vxd_request *request, struct vxd_in *in, uin
         return VX_OK;
     }
     if (in->header->body_bytes != n_bytes)
-        return vx_fail(&request->detail, VX_E_INVALID, "body_bytes", "the body must have %llu bytes, is declared as %llu",
-                       (unsigned long long)n_bytes, (unsigned long long)in->header->body_bytes);
+        return vx_fail(&request->detail, VX_E_INVALID, "body_bytes",
+                       "the body must have %llu bytes, is declared as %llu", (unsigned long long)n_bytes,
+                       (unsigned long long)in->header->body_bytes);
     request->body = vxd_buf_create(n_bytes);
     if (!request->body)
         return vx_fail(&request->detail, VX_E_NOMEM, "body_bytes", "no memory for %llu bytes",
@@ -62,7 +63,8 @@ static vx_err take_part(struct vxd_request *r, struct vxd_in *in)
     if (!r->credits)
         return vx_fail(&r->detail, VX_E_EXHAUSTED, "part", "sent without credit");
     if (part->index != r->part_index)
-        return vx_fail(&r->detail, VX_E_INVALID, "part.index", "must be %u, is %u", r->part_index, part->index);
+        return vx_fail(&r->detail, VX_E_INVALID, "part.index", "must be %u, is %u", r->part_index,
+                       part->index);
     if (in->n_payloads != 1)
         return vx_fail(&r->detail, VX_E_INVALID, "payloads", "a part has one payload");
     size_t n = zmq_msg_size(&in->payload[0]), left = r->body->n_bytes - r->body_have;
@@ -157,7 +159,8 @@ bool vxd_transfer_pump(struct vxd_session *session)
     struct vxd_request *next;
     for (struct vxd_request *r = session->requests; r && n < PARTS_A_TURN; r = next) {
         next = r->next;
-        while (r->state == VXD_SENDING && r->credits && n < PARTS_A_TURN && !session->queue_first && !session->doomed) {
+        while (r->state == VXD_SENDING && r->credits && n < PARTS_A_TURN && !session->queue_first &&
+               !session->doomed) {
             send_part(r);
             ++n;
             if (r->answer_sent == r->answer->n_bytes) {
@@ -177,7 +180,8 @@ void vxd_transfer_expire(struct vxd_session *session, uint64_t now_ns)
         next = r->next;
         if (r->state == VXD_QUEUED || now_ns < r->moved_ns || now_ns - r->moved_ns < idle_ns)
             continue;
-        vx_err err = vx_fail(&r->detail, VX_E_DEADLINE, "limits.transfer_idle_s", "the transfer did not move");
+        vx_err err =
+            vx_fail(&r->detail, VX_E_DEADLINE, "limits.transfer_idle_s", "the transfer did not move");
         vxd_request_fail(r, err);
     }
 }

@@ -46,7 +46,8 @@ struct vxd_worker {
 
 /* name: at most 15 bytes, shown by debuggers.  Errors: VX_E_NOMEM no thread. */
 vx_err vxd_worker_start(struct vxd_worker *worker, struct vxd_done *done, const char *name);
-/* Ends the thread once its queue is empty and waits for that; call it when nothing is queued, so it doesn't block. */
+/* Ends the thread once its queue is empty and waits for that; call it when nothing is queued, so it doesn't
+ * block. */
 void vxd_worker_stop(struct vxd_worker *worker);
 
 void vxd_worker_push(struct vxd_worker *worker, struct vxd_job *job);

@@ -23,8 +23,8 @@ struct reader {
 
 static vx_err fail_at(struct reader *r, yaml_mark_t mark, const char *field, const char *words)
 {
-    return vx_fail(r->detail, VX_E_INVALID, field, "%.80s:%zu:%zu: %.200s", r->name, mark.line + 1, mark.column + 1,
-                   words);
+    return vx_fail(r->detail, VX_E_INVALID, field, "%.80s:%zu:%zu: %.200s", r->name, mark.line + 1,
+                   mark.column + 1, words);
 }
 
 static bool is_key(const char *s, size_t n)
@@ -79,8 +79,9 @@ static vx_err on_scalar(struct reader *r, const yaml_event_t *event)
     if (strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
         return fail_at(r, event->start_mark, "", "a value may not contain NUL");
     if (!r->depth)
-        return event->data.scalar.length ? fail_at(r, event->start_mark, "", "the file must be a list of `key: value`")
-                                         : VX_OK;
+        return event->data.scalar.length
+                   ? fail_at(r, event->start_mark, "", "the file must be a list of `key: value`")
+                   : VX_OK;
     if (!r->have_key)
         return begin_key(r, event);
     r->have_key = false;
@@ -107,7 +108,8 @@ static vx_err on_event(struct reader *r, const yaml_event_t *event, int *n_docum
 {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
-        return ++*n_documents > 1 ? fail_at(r, event->start_mark, "", "only one document is accepted") : VX_OK;
+        return ++*n_documents > 1 ? fail_at(r, event->start_mark, "", "only one document is accepted")
+                                  : VX_OK;
     case YAML_SCALAR_EVENT:
         return on_scalar(r, event);
     case YAML_MAPPING_START_EVENT:
@@ -140,7 +142,8 @@ vx_err vxd_yaml_map(const char *name, const char *text, size_t n, vxd_yaml_take 
     vx_err err = VX_OK;
     int n_documents = 0;
     bool done = false;
-    /* Stopping at the first event that is refused is also what keeps libyaml's quadratic work on deep nesting away. */
+    /* Stopping at the first event that is refused is also what keeps libyaml's quadratic work on deep nesting
+     * away. */
     while (!done && err == VX_OK) {
         yaml_event_t event;
         if (!yaml_parser_parse(&parser, &event)) {

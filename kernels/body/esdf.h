@@ -6,6 +6,7 @@
 #ifndef VXK_BODY_ESDF_H
 #define VXK_BODY_ESDF_H
 
+#include "esdf_cells.h"
 #include "esdf_field.h"
 #include "esdf_mark.h"
 #include "esdf_pass.h"

@@ -1,10 +1,10 @@
 /*
  * esdf_field.h - the stored distance field and how to read it.
  *
- * A leaf covers 8^3 voxels (the map's cells) and exists when some voxel of it is within R of a surface.  A voxel takes
- * 16 bits: its state in the upper 2, its distance in the lower 14 in units of 1 / (256 K) voxel, VXK_ESDF_FAR =
- * nothing within R.  Leaves are found through a table of 4096 numbers a chunk, so that one that comes or goes later
- * moves no other.
+ * A leaf covers 8^3 voxels (the map's cells) and exists when some voxel of it is within R of a surface.  A
+ * voxel takes 16 bits: its state in the upper 2, its distance in the lower 14 in units of 1 / (256 K) voxel,
+ * VXK_ESDF_FAR = nothing within R.  Leaves are found through a table of 4096 numbers a chunk, so that one
+ * that comes or goes later moves no other.
  */
 #ifndef VXK_BODY_ESDF_FIELD_H
 #define VXK_BODY_ESDF_FIELD_H
@@ -13,12 +13,13 @@
 
 enum {
     VXK_ESDF_FAR = 0x3fff,
-    VXK_ESDF_PAGE = 1024,  /* leaves a page */
+    VXK_ESDF_PAGE = 1024, /* leaves a page */
     VXK_ESDF_MAX_R = 63,
     VXK_CELLS_A_CHUNK = 4096
 };
 
-/* State of a voxel: what was seen there, never derived from its neighbours.  The values of vx_state (vx/query.h). */
+/* State of a voxel: what was seen there, never derived from its neighbours.  The values of vx_state
+ * (vx/query.h). */
 enum { VXK_STATE_UNKNOWN = 0, VXK_STATE_FREE = 1, VXK_STATE_OCCUPIED = 2 };
 
 struct vxk_esdf {
@@ -32,7 +33,8 @@ struct vxk_esdf {
     uint32_t reserved;
 };
 
-/* Place of a cell in its chunk: word << 6 | cell, from cell coordinates (voxel >> 3; only the low 4 bits count). */
+/* Place of a cell in its chunk: word << 6 | cell, from cell coordinates (voxel >> 3; only the low 4 bits
+ * count). */
 VXK_FN uint32_t vxk_place(int32_t x, int32_t y, int32_t z)
 {
     uint32_t X = (uint32_t)x & 15, Y = (uint32_t)y & 15, Z = (uint32_t)z & 15;
@@ -51,14 +53,18 @@ VXK_FN int vxk_cell_key(int32_t x, int32_t y, int32_t z, uint64_t *key)
     x >>= 4;
     y >>= 4;
     z >>= 4;
-    if (x < -VXK_KEY_BIAS || x >= VXK_KEY_BIAS || y < -VXK_KEY_BIAS || y >= VXK_KEY_BIAS || z < -VXK_KEY_BIAS || z >= VXK_KEY_BIAS)
+    if (x < -VXK_KEY_BIAS || x >= VXK_KEY_BIAS || y < -VXK_KEY_BIAS || y >= VXK_KEY_BIAS ||
+        z < -VXK_KEY_BIAS || z >= VXK_KEY_BIAS)
         return 0;
     *key = vxk_key(x, y, z);
     return 1;
 }
 
 /* K of a radius: the finest unit whose 14 bits hold 256 R K. */
-VXK_FN uint32_t vxk_esdf_scale(uint32_t radius) { return radius <= 15 ? 4 : radius <= 31 ? 2 : 1; }
+VXK_FN uint32_t vxk_esdf_scale(uint32_t radius)
+{
+    return radius <= 15 ? 4 : radius <= 31 ? 2 : 1;
+}
 
 /* The 512 voxels of a cell, or NULL when none of them is within R. */
 VXK_FN const uint16_t *vxk_esdf_leaf(const struct vxk_esdf *e, int32_t x, int32_t y, int32_t z)
@@ -76,8 +82,8 @@ VXK_FN const uint16_t *vxk_esdf_leaf(const struct vxk_esdf *e, int32_t x, int32_
     return e->pages[n / VXK_ESDF_PAGE] + (uint64_t)(n % VXK_ESDF_PAGE) * 512;
 }
 
-/* What the evidence of a voxel says: the sign of its distance (0 counts as outside) or of its log-odds (0 says nothing),
- * else whether it was seen empty.  `voxel` and `value` are those of vxk_voxel. */
+/* What the evidence of a voxel says: the sign of its distance (0 counts as outside) or of its log-odds (0
+ * says nothing), else whether it was seen empty.  `voxel` and `value` are those of vxk_voxel. */
 VXK_FN uint32_t vxk_evidence(int voxel, uint32_t value, uint32_t occupancy)
 {
     int32_t t = vxk_tsdf_distance(value);

@@ -1,82 +1,21 @@
 /*
  * esdf_mark.h - which leaves a distance field needs.
  *
- * A *candidate* is a cell that the box around some cell's sites reaches within R; every leaf of the field, and every
- * cell that a pass goes through, is one.  Candidates are numbered by chunk key, word and cell, so that all arrays of
- * the build are indexed by candidate and hold nothing for the space between.
+ * A *candidate* is a cell that the box around some cell's sites reaches within R; every leaf of the field,
+ * and every cell that a pass goes through, is one.  Candidates are numbered by chunk key, word and cell, so
+ * that all arrays of the build are indexed by candidate and hold nothing for the space between.
  */
 #ifndef VXK_BODY_ESDF_MARK_H
 #define VXK_BODY_ESDF_MARK_H
 
-#include "esdf_site.h"
+#include "esdf_cells.h"
 
 /* Families of sites and of partial minima, bits. */
 enum { VXK_ESDF_X = 1, VXK_ESDF_Y = 2, VXK_ESDF_Z = 4, VXK_ESDF_A = 1, VXK_ESDF_B = 2 };
 
-/* The candidates. */
-struct vxk_candidates {
-    const uint64_t *keys;      /* [slot_mask + 1] chunk table, as in vxk_esdf */
-    const uint32_t *index;     /* [slot_mask + 1] */
-    const uint64_t *chunk_key; /* [chunks] ascending */
-    const uint64_t *mask;      /* [chunks * 64] candidates of a word */
-    const uint32_t *before;    /* [chunks * 64] candidates before the word */
-    const uint32_t *place;     /* [candidates] chunk << 12 | place in the chunk */
-    uint32_t slot_mask;
-    uint32_t reach; /* cells that R spans: ceil(R / 8) */
-};
-
-/* Number of candidate `place` (chunk << 12 | place in the chunk), or VXK_NONE. */
-VXK_FN uint32_t vxk_candidate(const struct vxk_candidates *c, uint32_t place)
-{
-    uint32_t w = place >> 6;
-    uint64_t m = c->mask[w], bit = 1ull << (place & 63);
-    return m & bit ? c->before[w] + vxk_popc64(m & (bit - 1)) : VXK_NONE;
-}
-/* Number of the candidate (dx, dy, dz) cells from `place`, or VXK_NONE. */
-VXK_FN uint32_t vxk_candidate_near(const struct vxk_candidates *c, uint32_t place, int32_t dx, int32_t dy, int32_t dz)
-{
-    int32_t x, y, z, kx, ky, kz;
-    uint32_t slot;
-    uint64_t key;
-    vxk_place_xyz(place & 4095, &x, &y, &z);
-    x += dx;
-    y += dy;
-    z += dz;
-    if (((x | y | z) & ~15) == 0)
-        return vxk_candidate(c, (place & ~4095u) | vxk_place(x, y, z));
-    vxk_key_xyz(c->chunk_key[place >> 12], &kx, &ky, &kz);
-    if (!vxk_cell_key(kx * 16 + x, ky * 16 + y, kz * 16 + z, &key))
-        return VXK_NONE;
-    slot = vxk_hash_find(c->keys, c->slot_mask, key);
-    return slot == VXK_NONE ? VXK_NONE : vxk_candidate(c, c->index[slot] << 12 | vxk_place(x, y, z));
-}
-/* Along one axis (0, 1, 2). */
-VXK_FN uint32_t vxk_candidate_along(const struct vxk_candidates *c, uint32_t place, uint32_t axis, int32_t d)
-{
-    return vxk_candidate_near(c, place, axis == 0 ? d : 0, axis == 1 ? d : 0, axis == 2 ? d : 0);
-}
-
-/* Records of the map's cells i of a slice, and of their neighbours. */
-struct vxk_esdf_records_args {
-    struct vxk_grid grid;
-    const uint32_t *versions; /* chunk versions */
-    const uint32_t *cells;    /* [n] index into versions << 12 | place */
-    struct vxk_records *out;  /* [n] */
-};
-VXK_FN void vxk_esdf_records(const struct vxk_esdf_records_args *a, uint32_t i)
-{
-    uint32_t code = a->cells[i], place = code & 4095;
-    const struct vxk_chunk *c = &a->grid.chunks[a->versions[code >> 12]];
-    struct vxk_records *r = &a->out[i];
-    r->self = vxk_record(c, place);
-    r->x = vxk_record_near(&a->grid, c, c->key, place, 1, 0, 0);
-    r->y = vxk_record_near(&a->grid, c, c->key, place, 0, 1, 0);
-    r->z = vxk_record_near(&a->grid, c, c->key, place, 0, 0, 1);
-}
-
 /*
- * What a cell's sites span: for each axis the set of coordinates (0 .. 8) that an edge with a site touches, 10 bits an
- * axis, and the families from bit 32 on.  Element: cell i >> 6, row i & 63.
+ * What a cell's sites span: for each axis the set of coordinates (0 .. 8) that an edge with a site touches,
+ * 10 bits an axis, and the families from bit 32 on.  Element: cell i >> 6, row i & 63.
  */
 struct vxk_esdf_span_args {
     struct vxk_samples samples;
@@ -93,8 +32,10 @@ VXK_FN void vxk_esdf_span(const struct vxk_esdf_span_args *a, uint32_t i)
     fx = (s.x ? 3u : 1u) << x;
     fy = (s.y ? 3u : 1u) << y;
     fz = s.x | s.y | s.z | s.z << 1;
-    vxk_atomic_or64(&a->span[i >> 6], (uint64_t)fx | (uint64_t)fy << 10 | (uint64_t)fz << 20 |
-                                          (uint64_t)((s.x ? VXK_ESDF_X : 0) | (s.y ? VXK_ESDF_Y : 0) | (s.z ? VXK_ESDF_Z : 0)) << 32);
+    vxk_atomic_or64(&a->span[i >> 6],
+                    (uint64_t)fx | (uint64_t)fy << 10 | (uint64_t)fz << 20 |
+                        (uint64_t)((s.x ? VXK_ESDF_X : 0) | (s.y ? VXK_ESDF_Y : 0) | (s.z ? VXK_ESDF_Z : 0))
+                            << 32);
 }
 /* Voxels between span and [from, to] along an axis: 0 when they meet. */
 VXK_FN int32_t vxk_span_gap(uint64_t span, uint32_t axis, int32_t from, int32_t to)
@@ -106,12 +47,12 @@ VXK_FN int32_t vxk_span_gap(uint64_t span, uint32_t axis, int32_t from, int32_t 
 
 /* Inserts the chunks that hold a candidate.  Element: a cell of the map. */
 struct vxk_esdf_chunks_args {
-    const struct vxk_chunk *chunks;
-    const uint32_t *versions, *cells;
+    const uint64_t *chunk_key; /* of the map's cells */
+    const uint32_t *cells;
     const uint64_t *span;
-    uint64_t *keys;  /* [slot_mask + 1] */
-    uint64_t *found; /* [capacity] the keys in any order */
-    uint32_t *n;     /* how many; more than capacity = they did not fit */
+    uint64_t *keys;     /* [slot_mask + 1] */
+    uint64_t *found;    /* [capacity] the keys in any order */
+    uint32_t *n;        /* how many; more than capacity = they did not fit */
     uint32_t slot_mask; /* at least 2 capacity slots */
     uint32_t capacity;
     uint32_t radius, reach;
@@ -123,7 +64,7 @@ VXK_FN void vxk_esdf_chunks(const struct vxk_esdf_chunks_args *a, uint32_t i)
     if (!span)
         return;
     vxk_place_xyz(a->cells[i] & 4095, &x, &y, &z);
-    vxk_key_xyz(a->chunks[a->versions[a->cells[i] >> 12]].key, &kx, &ky, &kz);
+    vxk_key_xyz(a->chunk_key[a->cells[i] >> 12], &kx, &ky, &kz);
     for (int32_t X = (x - r) >> 4; X <= (x + r) >> 4; X++)
         for (int32_t Y = (y - r) >> 4; Y <= (y + r) >> 4; Y++)
             for (int32_t Z = (z - r) >> 4; Z <= (z + r) >> 4; Z++) {
@@ -133,7 +74,8 @@ VXK_FN void vxk_esdf_chunks(const struct vxk_esdf_chunks_args *a, uint32_t i)
                 int32_t gz = vxk_span_gap(span, 2, Z * 128 - z * 8, Z * 128 - z * 8 + 127);
                 int inserted;
                 uint64_t key;
-                if (gx * gx + gy * gy + gz * gz > r2 || !vxk_cell_key((kx + X) * 16, (ky + Y) * 16, (kz + Z) * 16, &key))
+                if (gx * gx + gy * gy + gz * gz > r2 ||
+                    !vxk_cell_key((kx + X) * 16, (ky + Y) * 16, (kz + Z) * 16, &key))
                     continue;
                 if (vxk_load32(a->n) > a->capacity)
                     return;
@@ -146,25 +88,11 @@ VXK_FN void vxk_esdf_chunks(const struct vxk_esdf_chunks_args *a, uint32_t i)
             }
 }
 
-/* Puts the sorted keys into the field's table.  Element: a chunk. */
-struct vxk_esdf_index_args {
-    const uint64_t *chunk_key;
-    uint64_t *keys;
-    uint32_t *index;
-    uint32_t slot_mask;
-};
-VXK_FN void vxk_esdf_index(const struct vxk_esdf_index_args *a, uint32_t i)
-{
-    int inserted;
-    uint32_t slot = vxk_hash_insert(a->keys, a->slot_mask, a->chunk_key[i], &inserted);
-    if (slot != VXK_NONE)
-        a->index[slot] = i;
-}
-
-/* Marks the candidates that a cell's sites reach.  Element: cell i / n_x, x offset i % n_x - reach; n_x = 2 reach + 1. */
+/* Marks the candidates that a cell's sites reach.  Element: cell i / n_x, x offset i % n_x - reach; n_x = 2
+ * reach + 1. */
 struct vxk_esdf_mark_args {
-    const struct vxk_chunk *chunks;
-    const uint32_t *versions, *cells;
+    const uint64_t *chunk_key; /* of the map's cells */
+    const uint32_t *cells;
     const uint64_t *span;
     const uint64_t *keys;
     const uint32_t *index;
@@ -176,7 +104,8 @@ VXK_FN void vxk_esdf_mark(const struct vxk_esdf_mark_args *a, uint32_t i)
 {
     uint32_t n_x = 2 * a->reach + 1, cell = i / n_x, chunk = VXK_NONE;
     uint64_t span = a->span[cell], last = VXK_NO_KEY;
-    int32_t dx = (int32_t)(i % n_x) - (int32_t)a->reach, r = (int32_t)a->reach, r2 = (int32_t)(a->radius * a->radius);
+    int32_t dx = (int32_t)(i % n_x) - (int32_t)a->reach, r = (int32_t)a->reach,
+            r2 = (int32_t)(a->radius * a->radius);
     int32_t x, y, z, kx, ky, kz, gx;
     if (!span)
         return;
@@ -184,7 +113,7 @@ VXK_FN void vxk_esdf_mark(const struct vxk_esdf_mark_args *a, uint32_t i)
     if (gx * gx > r2)
         return;
     vxk_place_xyz(a->cells[cell] & 4095, &x, &y, &z);
-    vxk_key_xyz(a->chunks[a->versions[a->cells[cell] >> 12]].key, &kx, &ky, &kz);
+    vxk_key_xyz(a->chunk_key[a->cells[cell] >> 12], &kx, &ky, &kz);
     x += kx * 16 + dx;
     y += ky * 16;
     z += kz * 16;
@@ -213,31 +142,11 @@ VXK_FN void vxk_esdf_mark(const struct vxk_esdf_mark_args *a, uint32_t i)
     }
 }
 
-/* Number of candidates of a word.  Element: a word. */
-struct vxk_esdf_count_args {
-    const uint64_t *mask;
-    uint32_t *n;
-};
-VXK_FN void vxk_esdf_count(const struct vxk_esdf_count_args *a, uint32_t i) { a->n[i] = vxk_popc64(a->mask[i]); }
-
-/* Lists the candidates.  Element: a word. */
-struct vxk_esdf_list_args {
-    const uint64_t *mask;
-    const uint32_t *before;
-    uint32_t *place;
-};
-VXK_FN void vxk_esdf_list(const struct vxk_esdf_list_args *a, uint32_t i)
-{
-    uint32_t n = a->before[i];
-    for (uint64_t left = a->mask[i]; left; left &= left - 1)
-        a->place[n++] = i << 6 | vxk_ctz64(left);
-}
-
 /* Families of sites that a candidate owns.  Element: a cell of the map. */
 struct vxk_esdf_families_args {
-    struct vxk_candidates c;
-    const struct vxk_chunk *chunks;
-    const uint32_t *versions, *cells;
+    struct vxk_cells c;        /* the candidates */
+    const uint64_t *chunk_key; /* of the map's cells */
+    const uint32_t *cells;
     const uint64_t *span;
     uint8_t *sites; /* [candidates] zero before */
 };
@@ -246,45 +155,49 @@ VXK_FN void vxk_esdf_families(const struct vxk_esdf_families_args *a, uint32_t i
     uint32_t slot, k;
     if (!a->span[i])
         return;
-    slot = vxk_hash_find(a->c.keys, a->c.slot_mask, a->chunks[a->versions[a->cells[i] >> 12]].key);
+    slot = vxk_hash_find(a->c.keys, a->c.slot_mask, a->chunk_key[a->cells[i] >> 12]);
     if (slot == VXK_NONE)
         return;
-    k = vxk_candidate(&a->c, a->c.index[slot] << 12 | (a->cells[i] & 4095));
+    k = vxk_cells_at(&a->c, a->c.index[slot] << 12 | (a->cells[i] & 4095));
     if (k != VXK_NONE)
         a->sites[k] = (uint8_t)(a->span[i] >> 32);
 }
 
-/* Which of gX, gY, gZ hold anything at a candidate: sites of the family along its own axis.  Element: a candidate. */
+/* Which of gX, gY, gZ hold anything at a candidate: sites of the family along its own axis.  Element: a
+ * candidate. */
 struct vxk_esdf_lines_at_args {
-    struct vxk_candidates c;
+    struct vxk_cells c; /* the candidates */
     const uint8_t *sites;
     uint8_t *lines; /* [candidates] */
+    uint32_t reach;
 };
 VXK_FN void vxk_esdf_lines_at(const struct vxk_esdf_lines_at_args *a, uint32_t i)
 {
     uint32_t place = a->c.place[i], out = 0;
     for (uint32_t axis = 0; axis < 3; axis++)
-        for (int32_t d = -(int32_t)a->c.reach; d <= (int32_t)a->c.reach && !(out >> axis & 1); d++) {
-            uint32_t k = vxk_candidate_along(&a->c, place, axis, d);
+        for (int32_t d = -(int32_t)a->reach; d <= (int32_t)a->reach && !(out >> axis & 1); d++) {
+            uint32_t k = vxk_cells_along(&a->c, place, axis, d);
             if (k != VXK_NONE && (a->sites[k] >> axis & 1))
                 out |= 1u << axis;
         }
     a->lines[i] = (uint8_t)out;
 }
-/* Which of A (from gZ along y and gY along z) and B (from gX along z) hold anything.  Element: a candidate. */
+/* Which of A (from gZ along y and gY along z) and B (from gX along z) hold anything.  Element: a candidate.
+ */
 struct vxk_esdf_planes_at_args {
-    struct vxk_candidates c;
+    struct vxk_cells c; /* the candidates */
     const uint8_t *lines;
     uint8_t *planes; /* [candidates] */
+    uint32_t reach;
 };
 VXK_FN void vxk_esdf_planes_at(const struct vxk_esdf_planes_at_args *a, uint32_t i)
 {
     uint32_t place = a->c.place[i], out = 0;
-    for (int32_t d = -(int32_t)a->c.reach; d <= (int32_t)a->c.reach; d++) {
-        uint32_t k = vxk_candidate_along(&a->c, place, 2, d);
+    for (int32_t d = -(int32_t)a->reach; d <= (int32_t)a->reach; d++) {
+        uint32_t k = vxk_cells_along(&a->c, place, 2, d);
         if (k != VXK_NONE)
             out |= (a->lines[k] & VXK_ESDF_Y ? VXK_ESDF_A : 0) | (a->lines[k] & VXK_ESDF_X ? VXK_ESDF_B : 0);
-        k = vxk_candidate_along(&a->c, place, 1, d);
+        k = vxk_cells_along(&a->c, place, 1, d);
         if (k != VXK_NONE)
             out |= a->lines[k] & VXK_ESDF_Z ? VXK_ESDF_A : 0;
     }

@@ -5,9 +5,9 @@
  *   pass 1  gX, gY, gZ = the nearest site of a family along the edge's own axis,
  *   pass 2  A = min(conv_y gZ^2, conv_z gY^2), B = conv_z gX^2, where conv = min over d of in + (256 d)^2,
  *   pass 3  d^2 = min(conv_x A, conv_y B).
- * A field is built in batches of leaves ("out").  Each batch lists the candidates whose planes (A, B), lines (gX, gY,
- * gZ) and sites it needs; arrays of a batch are indexed by the place in these lists.  Every array is stored with the
- * axis along which it is read next as the fastest, so that a row is 8 values in a run.
+ * A field is built in batches of leaves ("out").  Each batch lists the candidates whose planes (A, B), lines
+ * (gX, gY, gZ) and sites it needs; arrays of a batch are indexed by the place in these lists.  Every array is
+ * stored with the axis along which it is read next as the fastest, so that a row is 8 values in a run.
  */
 #ifndef VXK_BODY_ESDF_PASS_H
 #define VXK_BODY_ESDF_PASS_H
@@ -23,7 +23,8 @@ enum {
 /* Puts candidate k on a list unless it is on it. */
 VXK_FN void vxk_esdf_claim(uint32_t *slot, uint32_t *list, uint32_t *n, uint32_t k)
 {
-    if (vxk_load32(&slot[k]) == VXK_NONE && vxk_atomic_cas32(&slot[k], VXK_NONE, VXK_ESDF_CLAIMED) == VXK_NONE)
+    if (vxk_load32(&slot[k]) == VXK_NONE &&
+        vxk_atomic_cas32(&slot[k], VXK_NONE, VXK_ESDF_CLAIMED) == VXK_NONE)
         list[vxk_atomic_add32(n, 1)] = k;
 }
 /* Gives the listed candidates their places, or takes them off again.  Element: an entry of the list. */
@@ -32,72 +33,52 @@ struct vxk_esdf_number_args {
     uint32_t *slot;
     uint32_t release;
 };
-VXK_FN void vxk_esdf_number(const struct vxk_esdf_number_args *a, uint32_t i) { a->slot[a->list[i]] = a->release ? VXK_NONE : i; }
+VXK_FN void vxk_esdf_number(const struct vxk_esdf_number_args *a, uint32_t i)
+{
+    a->slot[a->list[i]] = a->release ? VXK_NONE : i;
+}
 
 /*
- * Claims what the entries of a list read along one axis: the candidates within reach whose `have` has one of `want`.
- * Only entries whose own `mine` has `need` ask (need 0: all).  Element: an entry and an offset, i / n, i % n - reach, n = 2 reach + 1.
+ * Claims what the entries of a list read along one axis: the candidates within reach whose `have` has one of
+ * `want`. Only entries whose own `mine` has `need` ask (need 0: all).  Element: an entry and an offset, i /
+ * n, i % n - reach, n = 2 reach + 1.
  */
 struct vxk_esdf_want_args {
-    struct vxk_candidates c;
+    struct vxk_cells c;   /* the candidates */
     const uint32_t *list; /* NULL: entry e is candidate first + e */
     const uint8_t *mine;
     const uint8_t *have;
     uint32_t *slot, *claimed, *n;
-    uint32_t first, axis, need, want;
+    uint32_t reach, first, axis, need, want;
 };
 VXK_FN void vxk_esdf_want(const struct vxk_esdf_want_args *a, uint32_t i)
 {
-    uint32_t width = 2 * a->c.reach + 1, entry = i / width, k = a->list ? a->list[entry] : a->first + entry;
+    uint32_t width = 2 * a->reach + 1, entry = i / width, k = a->list ? a->list[entry] : a->first + entry;
     if (a->need && !(a->mine[k] & a->need))
         return;
-    k = vxk_candidate_along(&a->c, a->c.place[k], a->axis, (int32_t)(i % width) - (int32_t)a->c.reach);
+    k = vxk_cells_along(&a->c, a->c.place[k], a->axis, (int32_t)(i % width) - (int32_t)a->reach);
     if (k != VXK_NONE && (a->have[k] & a->want))
         vxk_esdf_claim(a->slot, a->claimed, a->n, k);
 }
-/* Where an entry reads along one axis: link[i] = place in the list that `slot` numbers, or VXK_NONE.  Element as above. */
+/* Where an entry reads along one axis: link[i] = place in the list that `slot` numbers, or VXK_NONE.  Element
+ * as above. */
 struct vxk_esdf_link_args {
-    struct vxk_candidates c;
+    struct vxk_cells c; /* the candidates */
     const uint32_t *list;
     const uint8_t *have;
     const uint32_t *slot;
     uint32_t *link; /* [entries][2 reach + 1] */
-    uint32_t first, axis, want;
+    uint32_t reach, first, axis, want;
 };
 VXK_FN void vxk_esdf_link(const struct vxk_esdf_link_args *a, uint32_t i)
 {
-    uint32_t width = 2 * a->c.reach + 1, entry = i / width, k = a->list ? a->list[entry] : a->first + entry;
-    k = vxk_candidate_along(&a->c, a->c.place[k], a->axis, (int32_t)(i % width) - (int32_t)a->c.reach);
+    uint32_t width = 2 * a->reach + 1, entry = i / width, k = a->list ? a->list[entry] : a->first + entry;
+    k = vxk_cells_along(&a->c, a->c.place[k], a->axis, (int32_t)(i % width) - (int32_t)a->reach);
     a->link[i] = k != VXK_NONE && (a->have[k] & a->want) ? a->slot[k] : VXK_NONE;
 }
 
-/* What the map holds at candidates.  Element: an entry. */
-struct vxk_esdf_lookup_args {
-    struct vxk_grid grid;
-    const uint64_t *chunk_key;
-    const uint32_t *place;
-    const uint32_t *list; /* NULL: entry i is candidate first + i */
-    struct vxk_records *out;
-    uint32_t first;
-    uint32_t neighbours; /* 0: only .self is filled */
-};
-VXK_FN void vxk_esdf_lookup(const struct vxk_esdf_lookup_args *a, uint32_t i)
-{
-    uint32_t place = a->place[a->list ? a->list[i] : a->first + i], p = place & 4095;
-    uint64_t key = a->chunk_key[place >> 12];
-    const struct vxk_chunk *c = vxk_find_chunk(&a->grid, key);
-    struct vxk_records r;
-    r.self = vxk_record(c, p);
-    r.x = r.y = r.z = VXK_NONE;
-    if (a->neighbours) {
-        r.x = vxk_record_near(&a->grid, c, key, p, 1, 0, 0);
-        r.y = vxk_record_near(&a->grid, c, key, p, 0, 1, 0);
-        r.z = vxk_record_near(&a->grid, c, key, p, 0, 0, 1);
-    }
-    a->out[i] = r;
-}
-
-/* f of every edge, 0 = no site: [entry][family][512], the edge's own axis fastest.  Element: entry i >> 6, row i & 63. */
+/* f of every edge, 0 = no site: [entry][family][512], the edge's own axis fastest.  Element: entry i >> 6,
+ * row i & 63. */
 struct vxk_esdf_sites_args {
     struct vxk_samples samples;
     const struct vxk_records *records;
@@ -117,13 +98,14 @@ VXK_FN void vxk_esdf_sites(const struct vxk_esdf_sites_args *a, uint32_t i)
 }
 
 /*
- * Pass 1 for one family: distance of each voxel to the nearest site on its line, VXK_ESDF_NO_SITE = none within reach.
- * Element: entry i >> 6, line i & 63 (the two other axes in order).  Output order: see stride_*.
+ * Pass 1 for one family: distance of each voxel to the nearest site on its line, VXK_ESDF_NO_SITE = none
+ * within reach. Element: entry i >> 6, line i & 63 (the two other axes in order).  Output order: see
+ * stride_*.
  */
 struct vxk_esdf_line_args {
-    const uint8_t *sites;  /* of this family: + 1536 an entry */
-    const uint32_t *link;  /* [entries][2 reach + 1] places in the list of site leaves */
-    uint16_t *out;         /* + 1536 an entry */
+    const uint8_t *sites; /* of this family: + 1536 an entry */
+    const uint32_t *link; /* [entries][2 reach + 1] places in the list of site leaves */
+    uint16_t *out;        /* + 1536 an entry */
     uint32_t reach;
     uint32_t stride_a, stride_b, stride_o; /* places of line >> 3, line & 7, and the voxel along the line */
 };
@@ -138,7 +120,8 @@ VXK_FN void vxk_esdf_line(const struct vxk_esdf_line_args *a, uint32_t i)
         best[k] = VXK_ESDF_NO_SITE;
     /* The last site before the entry, and the first behind it. */
     for (k = a->reach; k-- > 0 && below < -(1 << 19);) {
-        const uint8_t *f = link[k] == VXK_NONE ? (const uint8_t *)0 : a->sites + (uint64_t)link[k] * 1536 + line * 8;
+        const uint8_t *f =
+            link[k] == VXK_NONE ? (const uint8_t *)0 : a->sites + (uint64_t)link[k] * 1536 + line * 8;
         for (e = 8; f && e-- > 0;)
             if (f[e]) {
                 below = ((int32_t)(k * 8 + e) - (int32_t)a->reach * 8) * 256 + f[e];
@@ -146,7 +129,8 @@ VXK_FN void vxk_esdf_line(const struct vxk_esdf_line_args *a, uint32_t i)
             }
     }
     for (k = a->reach + 1; k < width && above > 1 << 19; k++) {
-        const uint8_t *f = link[k] == VXK_NONE ? (const uint8_t *)0 : a->sites + (uint64_t)link[k] * 1536 + line * 8;
+        const uint8_t *f =
+            link[k] == VXK_NONE ? (const uint8_t *)0 : a->sites + (uint64_t)link[k] * 1536 + line * 8;
         for (e = 0; f && e < 8; e++)
             if (f[e]) {
                 above = ((int32_t)(k * 8 + e) - (int32_t)a->reach * 8) * 256 + f[e];
@@ -155,7 +139,8 @@ VXK_FN void vxk_esdf_line(const struct vxk_esdf_line_args *a, uint32_t i)
     }
     if (link[a->reach] == VXK_NONE) {
         for (e = 0; e < 8; e++)
-            best[e] = vxk_mini(VXK_ESDF_NO_SITE, vxk_mini((int32_t)e * 256 - below, above - (int32_t)e * 256));
+            best[e] =
+                vxk_mini(VXK_ESDF_NO_SITE, vxk_mini((int32_t)e * 256 - below, above - (int32_t)e * 256));
     } else {
         const uint8_t *f = a->sites + (uint64_t)link[a->reach] * 1536 + line * 8;
         for (e = 0; e < 8; e++) {
@@ -173,18 +158,19 @@ VXK_FN void vxk_esdf_line(const struct vxk_esdf_line_args *a, uint32_t i)
         out[e * a->stride_o] = (uint16_t)best[e];
 }
 
-/* min over d of in + (256 d)^2 for the 8 voxels of a row; `from` = place of in[0] from the row's first voxel. */
-VXK_FN void vxk_esdf_accumulate(int32_t acc[8], int32_t in, int32_t from)
+/* acc = min(acc, in + (256 d)^2) for the 8 voxels of a row; `at` = place of the value from the row's first
+ * voxel. */
+VXK_FN void vxk_esdf_accumulate(int32_t acc[8], int32_t in, int32_t at)
 {
-    for (int32_t o = 0; o < 8; o++) {
-        int32_t d = from - o;
-        acc[o] = vxk_mini(acc[o], in + d * d * 65536);
-    }
+    int32_t base = in + at * at * 65536, step = at * 131072; /* (at - o)^2 = at^2 - 2 at o + o^2 */
+    for (int32_t o = 0; o < 8; o++)
+        acc[o] = vxk_mini(acc[o], base - step * o + o * o * 65536);
 }
 /*
- * One convolution.  in: rows of 8 along the axis, row r of an entry at r * 8; in16 (distances, squared here) or in32.
- * Values above `limit` can't matter.  out: int32 at (r >> 3) * stride_a + (r & 7) * stride_b + voxel * stride_o,
- * 512 an entry + out_offset; merge: minimum with what is there.  Element: entry i >> 6, row r = i & 63.
+ * One convolution.  in: rows of 8 along the axis, row r of an entry at r * 8; in16 (distances, squared here)
+ * or in32. Values above `limit` can't matter.  out: int32 at (r >> 3) * stride_a + (r & 7) * stride_b + voxel
+ * * stride_o, 512 an entry + out_offset; merge: minimum with what is there.  Element: entry i >> 6, row r = i
+ * & 63.
  */
 struct vxk_esdf_conv_args {
     const uint16_t *in16;
@@ -192,33 +178,47 @@ struct vxk_esdf_conv_args {
     const uint32_t *link; /* [entries][2 reach + 1] */
     int32_t *out;
     uint32_t in_stride, out_stride; /* values an entry */
-    uint32_t reach;
+    uint32_t radius, reach;
     uint32_t stride_a, stride_b, stride_o;
     int32_t limit;
     uint32_t merge;
 };
+/* Squares of a row of the input; returns the least. */
+VXK_FN int32_t vxk_esdf_row(const struct vxk_esdf_conv_args *a, uint64_t at, int32_t in[8])
+{
+    int32_t least = VXK_ESDF_INF;
+    for (int32_t e = 0; e < 8; e++) {
+        if (a->in32) {
+            in[e] = a->in32[at + (uint32_t)e];
+        } else {
+            int32_t g = (int32_t)a->in16[at + (uint32_t)e];
+            in[e] = g == VXK_ESDF_NO_SITE ? (int32_t)VXK_ESDF_INF : g * g;
+        }
+        least = vxk_mini(least, in[e]);
+    }
+    return least;
+}
 VXK_FN void vxk_esdf_conv(const struct vxk_esdf_conv_args *a, uint32_t i)
 {
     uint32_t entry = i >> 6, row = i & 63, width = 2 * a->reach + 1;
     const uint32_t *link = a->link + (uint64_t)entry * width;
-    int32_t *out = a->out + (uint64_t)entry * a->out_stride + (row >> 3) * a->stride_a + (row & 7) * a->stride_b;
-    int32_t acc[8], any = 0;
+    int32_t *out =
+        a->out + (uint64_t)entry * a->out_stride + (row >> 3) * a->stride_a + (row & 7) * a->stride_b;
+    int32_t acc[8], in[8], any = 0;
     for (uint32_t o = 0; o < 8; o++)
         acc[o] = VXK_ESDF_INF;
     for (uint32_t k = 0; k < width; k++) {
-        uint64_t at = (uint64_t)link[k] * a->in_stride + row * 8;
-        int32_t from = ((int32_t)k - (int32_t)a->reach) * 8;
+        int32_t from = ((int32_t)k - (int32_t)a->reach) * 8, least;
+        int32_t first = vxk_maxi(-(int32_t)a->radius - from, 0),
+                last = vxk_mini((int32_t)a->radius + 7 - from, 7);
         if (link[k] == VXK_NONE)
             continue;
-        for (int32_t e = 0; e < 8; e++) {
-            int32_t v = a->in32 ? a->in32[at + (uint32_t)e] : (int32_t)a->in16[at + (uint32_t)e];
-            if (!a->in32)
-                v = v == VXK_ESDF_NO_SITE ? (int32_t)VXK_ESDF_INF : v * v;
-            if (v > a->limit)
-                continue;
-            vxk_esdf_accumulate(acc, v, from + e);
-            any = 1;
-        }
+        least = vxk_esdf_row(a, (uint64_t)link[k] * a->in_stride + row * 8, in);
+        if (least > a->limit)
+            continue;
+        for (int32_t e = first; e <= last; e++)
+            vxk_esdf_accumulate(acc, in[e], from + e);
+        any = 1;
     }
     if (a->merge) {
         for (uint32_t o = 0; any && o < 8; o++)
@@ -272,7 +272,8 @@ struct vxk_esdf_finish_args {
 };
 VXK_FN void vxk_esdf_finish(const struct vxk_esdf_finish_args *a, uint32_t i)
 {
-    uint32_t entry = i >> 6, row = i & 63, n = a->first_leaf + a->rank[entry], record = a->records[entry].self;
+    uint32_t entry = i >> 6, row = i & 63, n = a->first_leaf + a->rank[entry],
+             record = a->records[entry].self;
     const int32_t *in = a->square + (uint64_t)i * 8;
     uint32_t valid, minus, seen = 0;
     int32_t t[8];
@@ -288,7 +289,9 @@ VXK_FN void vxk_esdf_finish(const struct vxk_esdf_finish_args *a, uint32_t i)
     valid = vxk_row(&a->samples, record, row, t, &minus);
     out = a->pages[n / VXK_ESDF_PAGE] + (uint64_t)(n % VXK_ESDF_PAGE) * 512 + row * 8;
     for (uint32_t z = 0; z < 8; z++) {
-        uint32_t state = minus >> z & 1 ? VXK_STATE_OCCUPIED : (valid | seen) >> z & 1 ? VXK_STATE_FREE : VXK_STATE_UNKNOWN;
+        uint32_t state = minus >> z & 1            ? VXK_STATE_OCCUPIED
+                         : (valid | seen) >> z & 1 ? VXK_STATE_FREE
+                                                   : VXK_STATE_UNKNOWN;
         uint32_t m = in[z] <= a->limit ? vxk_esdf_magnitude(in[z], a->scale) : (uint32_t)VXK_ESDF_FAR;
         out[z] = (uint16_t)(state << 14 | m);
     }

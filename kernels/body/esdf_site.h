@@ -1,8 +1,8 @@
 /*
  * esdf_site.h - where the surface crosses the edges between voxel centres.
  *
- * A site is an edge v -> v + e_a whose ends both count (have at least the minimum weight) and differ in (t < 0).  It
- * lies at v + f / 256 e_a; the lower voxel owns it.  Distances and the mesh use the same sites.
+ * A site is an edge v -> v + e_a whose ends both count (have at least the minimum weight) and differ in (t <
+ * 0).  It lies at v + f / 256 e_a; the lower voxel owns it.  Distances and the mesh use the same sites.
  */
 #ifndef VXK_BODY_ESDF_SITE_H
 #define VXK_BODY_ESDF_SITE_H
@@ -17,8 +17,9 @@ VXK_FN uint32_t vxk_site(int32_t a, int32_t b)
 }
 
 /*
- * A map read as signed samples.  TSDF maps: the distance of voxels whose weight is at least min_weight.  Occupancy maps:
- * -1 where occupied, 1 where known free (by log-odds, free mask or tile), so that sites are the middles of faces.
+ * A map read as signed samples.  TSDF maps: the distance of voxels whose weight is at least min_weight.
+ * Occupancy maps: -1 where occupied, 1 where known free (by log-odds, free mask or tile), so that sites are
+ * the middles of faces.
  */
 struct vxk_samples {
     struct vxk_grid grid;
@@ -43,9 +44,10 @@ VXK_FN uint32_t vxk_record(const struct vxk_chunk *c, uint32_t place)
     return w->page[r >> 3] * VXK_LEAVES_A_PAGE + (r & 7);
 }
 
-/* The record of the cell that lies (dx, dy, dz) cells from a place of chunk `c` (may be NULL; its key is `key`). */
-VXK_FN uint32_t vxk_record_near(const struct vxk_grid *g, const struct vxk_chunk *c, uint64_t key, uint32_t place, int32_t dx,
-                                int32_t dy, int32_t dz)
+/* The record of the cell that lies (dx, dy, dz) cells from a place of chunk `c` (may be NULL; its key is
+ * `key`). */
+VXK_FN uint32_t vxk_record_near(const struct vxk_grid *g, const struct vxk_chunk *c, uint64_t key,
+                                uint32_t place, int32_t dx, int32_t dy, int32_t dz)
 {
     int32_t x, y, z, kx, ky, kz;
     vxk_place_xyz(place, &x, &y, &z);
@@ -73,9 +75,10 @@ VXK_FN int vxk_value_sample(const struct vxk_samples *s, uint32_t v, int32_t *t)
     return 1;
 }
 
-/* Samples of the row (x, y) = row >> 3, row & 7 of a record along z: the bits of those that count; *negative = those of
- * them below 0. */
-VXK_FN uint32_t vxk_row(const struct vxk_samples *s, uint32_t record, uint32_t row, int32_t t[8], uint32_t *negative)
+/* Samples of the row (x, y) = row >> 3, row & 7 of a record along z: the bits of those that count; *negative
+ * = those of them below 0. */
+VXK_FN uint32_t vxk_row(const struct vxk_samples *s, uint32_t record, uint32_t row, int32_t t[8],
+                        uint32_t *negative)
 {
     const struct vxk_leaf *l;
     uint32_t bits, left, k, valid = 0, minus = 0;
@@ -88,7 +91,8 @@ VXK_FN uint32_t vxk_row(const struct vxk_samples *s, uint32_t record, uint32_t r
     bits = (uint32_t)(l->active[row >> 3] >> ((row & 7) << 3)) & 255;
     k = bits ? vxk_leaf_rank(l, row << 3) : 0;
     for (left = bits; left; left &= left - 1, k++) {
-        uint32_t z = vxk_ctz32(left), counts = (uint32_t)vxk_value_sample(s, s->grid.values[vxk_leaf_value_index(l, k)], &t[z]);
+        uint32_t z = vxk_ctz32(left),
+                 counts = (uint32_t)vxk_value_sample(s, s->grid.values[vxk_leaf_value_index(l, k)], &t[z]);
         valid |= counts << z;
         minus |= (counts & (uint32_t)(t[z] < 0)) << z;
     }
@@ -111,45 +115,6 @@ VXK_FN int vxk_sample(const struct vxk_samples *s, uint32_t record, uint32_t n, 
     return vxk_value_sample(s, s->grid.values[vxk_leaf_value_index(l, vxk_leaf_rank(l, n))], t);
 }
 
-/*
- * The cells that may own sites: those with a record, and in occupancy maps the free tiles that have a record on their
- * upper side.  By chunk version i >> 6 and word i & 63.
- */
-VXK_FN uint64_t vxk_site_cells(const struct vxk_samples *s, const struct vxk_chunk *c, uint32_t word)
-{
-    uint64_t cells = c->word[word].leaf, left = s->occupancy ? c->word[word].tile : 0;
-    for (; left; left &= left - 1) {
-        uint32_t cell = vxk_ctz64(left);
-        for (int32_t k = 1; k < 8; k++)
-            if (vxk_record_near(&s->grid, c, c->key, word << 6 | cell, k >> 2, k >> 1 & 1, k & 1) < VXK_FREE_TILE) {
-                cells |= 1ull << cell;
-                break;
-            }
-    }
-    return cells;
-}
-struct vxk_site_cells_count_args {
-    struct vxk_samples samples;
-    const uint32_t *versions;
-    uint32_t *n; /* [versions * 64] */
-};
-VXK_FN void vxk_site_cells_count(const struct vxk_site_cells_count_args *a, uint32_t i)
-{
-    a->n[i] = vxk_popc64(vxk_site_cells(&a->samples, &a->samples.grid.chunks[a->versions[i >> 6]], i & 63));
-}
-struct vxk_site_cells_list_args {
-    struct vxk_samples samples;
-    const uint32_t *versions;
-    const uint32_t *before; /* [versions * 64] */
-    uint32_t *cells;        /* version index << 12 | place */
-};
-VXK_FN void vxk_site_cells_list(const struct vxk_site_cells_list_args *a, uint32_t i)
-{
-    uint64_t left = vxk_site_cells(&a->samples, &a->samples.grid.chunks[a->versions[i >> 6]], i & 63);
-    for (uint32_t n = a->before[i]; left; left &= left - 1)
-        a->cells[n++] = i << 6 | vxk_ctz64(left);
-}
-
 /* Records of a cell and of its neighbours in +x, +y, +z. */
 struct vxk_records {
     uint32_t self, x, y, z;
@@ -160,7 +125,8 @@ struct vxk_row_sites {
     uint32_t x, y, z;
     uint8_t fx[8], fy[8], fz[8];
 };
-VXK_FN void vxk_row_find_sites(const struct vxk_samples *s, const struct vxk_records *r, uint32_t row, struct vxk_row_sites *out)
+VXK_FN void vxk_row_find_sites(const struct vxk_samples *s, const struct vxk_records *r, uint32_t row,
+                               struct vxk_row_sites *out)
 {
     int32_t t[8], u[8], above;
     uint32_t valid, minus, v2, m2, left, x = row >> 3, y = row & 7;

@@ -6,6 +6,8 @@
 #ifndef VXK_BODY_MESH_H
 #define VXK_BODY_MESH_H
 
-#include "grid.h"
+#include "mesh_emit.h"
+#include "mesh_mask.h"
+#include "mesh_table.h"
 
 #endif

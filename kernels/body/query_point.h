@@ -1,9 +1,10 @@
 /*
  * query_point.h - distance, gradient and state of points and spheres.
  *
- * Distances are interpolated between the eight voxel centres around a point when all eight have a state and a surface
- * within R; else they are those of the centre of the voxel that holds the point.  (A centre without a state carries the
- * distance to known surfaces unsigned: mixing it with signed ones would make zero crossings where no surface is.)
+ * Distances are interpolated between the eight voxel centres around a point when all eight have a state and a
+ * surface within R; else they are those of the centre of the voxel that holds the point.  (A centre without a
+ * state carries the distance to known surfaces unsigned: mixing it with signed ones would make zero crossings
+ * where no surface is.)
  */
 #ifndef VXK_BODY_QUERY_POINT_H
 #define VXK_BODY_QUERY_POINT_H
@@ -11,7 +12,13 @@
 #include "esdf_field.h"
 
 /* Status bits, those of vx/query.h. */
-enum { VXK_Q_DISTANCE = 1, VXK_Q_GRADIENT = 2, VXK_Q_OUTSIDE = 4, VXK_Q_TOUCHES_UNKNOWN = 8, VXK_Q_COLLIDES = 16 };
+enum {
+    VXK_Q_DISTANCE = 1,
+    VXK_Q_GRADIENT = 2,
+    VXK_Q_OUTSIDE = 4,
+    VXK_Q_TOUCHES_UNKNOWN = 8,
+    VXK_Q_COLLIDES = 16
+};
 
 struct vxk_point_answer { /* vx_point_answer */
     float distance_m;
@@ -67,7 +74,8 @@ struct vxk_esdf_cursor {
     const uint16_t *leaf;
 };
 /* Stored value of a voxel; VXK_ESDF_FAR with an unknown state where no leaf is. */
-VXK_FN uint32_t vxk_esdf_at(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, int32_t x, int32_t y, int32_t z)
+VXK_FN uint32_t vxk_esdf_at(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, int32_t x, int32_t y,
+                            int32_t z)
 {
     if (!c->known || c->x != x >> 3 || c->y != y >> 3 || c->z != z >> 3) {
         c->known = 1;
@@ -78,8 +86,14 @@ VXK_FN uint32_t vxk_esdf_at(const struct vxk_esdf *e, struct vxk_esdf_cursor *c,
     }
     return c->leaf ? c->leaf[vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z)] : (uint32_t)VXK_ESDF_FAR;
 }
-VXK_FN int vxk_esdf_has_distance(uint32_t stored) { return (stored & VXK_ESDF_FAR) != VXK_ESDF_FAR; }
-VXK_FN int vxk_esdf_has_state(uint32_t stored) { return stored >> 14 != VXK_STATE_UNKNOWN; }
+VXK_FN int vxk_esdf_has_distance(uint32_t stored)
+{
+    return (stored & VXK_ESDF_FAR) != VXK_ESDF_FAR;
+}
+VXK_FN int vxk_esdf_has_state(uint32_t stored)
+{
+    return stored >> 14 != VXK_STATE_UNKNOWN;
+}
 /* In units of 1 / (256 K) voxel, negative where occupied. */
 VXK_FN float vxk_esdf_signed(uint32_t stored)
 {
@@ -112,15 +126,17 @@ VXK_FN float vxk_trilinear(const float d[8], const float f[3], float g[3])
     return y0 + f[0] * (y1 - y0);
 }
 
-/* Gradient at the centre of voxel v by differences with the face neighbours of the same kind: those that have a distance
- * and, like v, have a state or have none.  False when an axis has none. */
-VXK_FN int vxk_esdf_differences(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, const int32_t v[3], uint32_t stored, float g[3])
+/* Gradient at the centre of voxel v by differences with the face neighbours of the same kind: those that have
+ * a distance and, like v, have a state or have none.  False when an axis has none. */
+VXK_FN int vxk_esdf_differences(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, const int32_t v[3],
+                                uint32_t stored, float g[3])
 {
     float here = vxk_esdf_signed(stored);
     for (int a = 0; a < 3; a++) {
         float sum = 0.0f, n = 0.0f;
         for (int32_t d = -1; d <= 1; d += 2) {
-            uint32_t s = vxk_esdf_at(e, c, v[0] + (a == 0 ? d : 0), v[1] + (a == 1 ? d : 0), v[2] + (a == 2 ? d : 0));
+            uint32_t s =
+                vxk_esdf_at(e, c, v[0] + (a == 0 ? d : 0), v[1] + (a == 1 ? d : 0), v[2] + (a == 2 ? d : 0));
             if (!vxk_esdf_has_distance(s) || vxk_esdf_has_state(s) != vxk_esdf_has_state(stored))
                 continue;
             sum = sum + (float)d * (vxk_esdf_signed(s) - here);
@@ -134,7 +150,8 @@ VXK_FN int vxk_esdf_differences(const struct vxk_esdf *e, struct vxk_esdf_cursor
 }
 
 /* Distance in voxels (valid with VXK_Q_DISTANCE), gradient and state of a spot: the status bits. */
-VXK_FN uint32_t vxk_probe(const struct vxk_query *q, const struct vxk_spot *s, float *distance, float g[3], uint32_t *state)
+VXK_FN uint32_t vxk_probe(const struct vxk_query *q, const struct vxk_spot *s, float *distance, float g[3],
+                          uint32_t *state)
 {
     const struct vxk_esdf *e = &q->esdf;
     struct vxk_esdf_cursor cursor;

@@ -1,10 +1,11 @@
 /*
  * query_ray.h - the first surface along a ray.
  *
- * The ray goes from box to box: chunks, words and cells without a leaf record in one step, voxels one by one.  In active
- * voxels it samples the field where it enters the voxel and half way through: the TSDF interpolated between the eight
- * centres when all eight have a value, else that of the voxel.  The first negative sample is a hit; the crossing
- * between it and the sample before is found by bisection.  Occupancy maps hit where the ray enters an occupied voxel.
+ * The ray goes from box to box: chunks, words and cells without a leaf record in one step, voxels one by one.
+ * In active voxels it samples the field where it enters the voxel and half way through: the TSDF interpolated
+ * between the eight centres when all eight have a value, else that of the voxel.  The first negative sample
+ * is a hit; the crossing between it and the sample before is found by bisection.  Occupancy maps hit where
+ * the ray enters an occupied voxel.
  */
 #ifndef VXK_BODY_QUERY_RAY_H
 #define VXK_BODY_QUERY_RAY_H
@@ -43,11 +44,12 @@ VXK_FN const struct vxk_chunk *vxk_ray_chunk(struct vxk_walk *r, int32_t x, int3
 }
 VXK_FN int vxk_ray_voxel(struct vxk_walk *r, int32_t x, int32_t y, int32_t z, uint32_t *value)
 {
-    return vxk_chunk_voxel(&r->q->grid, vxk_ray_chunk(r, x, y, z), (uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127, value);
+    return vxk_chunk_voxel(&r->q->grid, vxk_ray_chunk(r, x, y, z), (uint32_t)x & 127, (uint32_t)y & 127,
+                           (uint32_t)z & 127, value);
 }
 
-/* Field at t along the ray: interpolated where all eight centres have a value, else that of the voxel; positive where
- * that has none. */
+/* Field at t along the ray: interpolated where all eight centres have a value, else that of the voxel;
+ * positive where that has none. */
 VXK_FN float vxk_ray_sample(struct vxk_walk *r, double t)
 {
     int32_t b[3];
@@ -69,13 +71,15 @@ VXK_FN float vxk_ray_sample(struct vxk_walk *r, double t)
     return r->q->occupancy ? (float)-vxk_tsdf_distance(v) : (float)vxk_tsdf_distance(v);
 }
 
-/* Difference of the field across the hit along an axis, from the voxels on both sides of `v`; 0 where none counts. */
+/* Difference of the field across the hit along an axis, from the voxels on both sides of `v`; 0 where none
+ * counts. */
 VXK_FN float vxk_ray_difference(struct vxk_walk *r, const int32_t v[3], int axis, float here)
 {
     float sum = 0.0f, n = 0.0f;
     for (int32_t d = -1; d <= 1; d += 2) {
         uint32_t value = 0;
-        int found = vxk_ray_voxel(r, v[0] + (axis == 0 ? d : 0), v[1] + (axis == 1 ? d : 0), v[2] + (axis == 2 ? d : 0), &value);
+        int found = vxk_ray_voxel(r, v[0] + (axis == 0 ? d : 0), v[1] + (axis == 1 ? d : 0),
+                                  v[2] + (axis == 2 ? d : 0), &value);
         uint32_t state = vxk_evidence(found, value, r->q->occupancy);
         float t = (float)vxk_tsdf_distance(value);
         if (r->q->occupancy ? state == VXK_STATE_UNKNOWN : found != VXK_ACTIVE)
@@ -89,7 +93,8 @@ VXK_FN float vxk_ray_difference(struct vxk_walk *r, const int32_t v[3], int axis
 }
 
 /* Fills the answer of a hit at t, found in voxel v. */
-VXK_FN void vxk_ray_hit(struct vxk_walk *r, double t, const int32_t v[3], uint32_t value, struct vxk_ray_answer *out)
+VXK_FN void vxk_ray_hit(struct vxk_walk *r, double t, const int32_t v[3], uint32_t value,
+                        struct vxk_ray_answer *out)
 {
     float here = (float)vxk_tsdf_distance(value), along = 0.0f;
     if (r->q->occupancy)
@@ -109,7 +114,8 @@ VXK_FN void vxk_ray_hit(struct vxk_walk *r, double t, const int32_t v[3], uint32
         out->normal[a] = (float)-r->d[a];
 }
 
-/* Where the ray leaves the box of `size` voxels a side (a power of two) that holds voxel v; *axis = through which side. */
+/* Where the ray leaves the box of `size` voxels a side (a power of two) that holds voxel v; *axis = through
+ * which side. */
 VXK_FN double vxk_ray_exit(const struct vxk_walk *r, const int32_t v[3], int32_t size, int *axis)
 {
     double t = r->end;
@@ -126,7 +132,8 @@ VXK_FN double vxk_ray_exit(const struct vxk_walk *r, const int32_t v[3], int32_t
     }
     return t;
 }
-/* The voxel behind that side: one step along the axis, and on the others where the ray is, kept inside the box. */
+/* The voxel behind that side: one step along the axis, and on the others where the ray is, kept inside the
+ * box. */
 VXK_FN void vxk_ray_step(const struct vxk_walk *r, double t, int32_t size, int axis, int32_t v[3])
 {
     for (int a = 0; a < 3; a++) {
@@ -141,12 +148,14 @@ VXK_FN void vxk_ray_step(const struct vxk_walk *r, double t, int32_t size, int a
     }
 }
 
-/* How many voxels a side have the same answer as v, and which: the box's size; *found and *value as vxk_voxel. */
+/* How many voxels a side have the same answer as v, and which: the box's size; *found and *value as
+ * vxk_voxel. */
 VXK_FN int32_t vxk_ray_look(struct vxk_walk *r, const int32_t v[3], int *found, uint32_t *value)
 {
     const struct vxk_chunk *c = vxk_ray_chunk(r, v[0], v[1], v[2]);
     const struct vxk_word *w;
-    uint32_t x = (uint32_t)v[0] & 127, y = (uint32_t)v[1] & 127, z = (uint32_t)v[2] & 127, cell = vxk_cell_of(x, y, z);
+    uint32_t x = (uint32_t)v[0] & 127, y = (uint32_t)v[1] & 127, z = (uint32_t)v[2] & 127,
+             cell = vxk_cell_of(x, y, z);
     *found = VXK_UNKNOWN;
     if (!c)
         return 128;
@@ -159,8 +168,8 @@ VXK_FN int32_t vxk_ray_look(struct vxk_walk *r, const int32_t v[3], int *found, 
     return w->tile == ~0ull || !(w->tile | w->leaf) ? 32 : 8;
 }
 
-/* Looks for a negative sample between t and next, in an active voxel; *positive = the last place that was not negative.
- * True with *hit = the crossing. */
+/* Looks for a negative sample between t and next, in an active voxel; *positive = the last place that was not
+ * negative. True with *hit = the crossing. */
 VXK_FN int vxk_ray_search(struct vxk_walk *r, double t, double next, double *positive, double *hit)
 {
     for (int half = 0; half < 2; half++) {
@@ -241,7 +250,8 @@ VXK_FN void vxk_query_rays(const struct vxk_query_rays_args *a, uint32_t i)
         r.d[k] = (double)p[3 + k] / most;
         n += r.d[k] * r.d[k];
     }
-    length = (double)vxk_sqrt((float)n); /* n is 1 .. 3; two steps of Newton make it exact to double's precision */
+    length =
+        (double)vxk_sqrt((float)n); /* n is 1 .. 3; two steps of Newton make it exact to double's precision */
     length = 0.5 * (length + n / length);
     length = 0.5 * (length + n / length);
     r.q = &a->q;

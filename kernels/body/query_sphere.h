@@ -1,8 +1,8 @@
 /*
  * query_sphere.h - clearance of spheres, and what the voxels that they meet are.
  *
- * The voxel cubes that a sphere meets are gone through by word, cell and row; free tiles and known rows cost a test
- * each.  Touching counts as meeting.
+ * The voxel cubes that a sphere meets are gone through by word, cell and row; free tiles and known rows cost
+ * a test each.  Touching counts as meeting.
  */
 #ifndef VXK_BODY_QUERY_SPHERE_H
 #define VXK_BODY_QUERY_SPHERE_H
@@ -11,8 +11,8 @@
 
 struct vxk_ball {
     struct vxk_spot at;
-    float r;         /* voxels */
-    int32_t lo[3];   /* voxels whose cubes it can meet, from the centre's voxel */
+    float r;       /* voxels */
+    int32_t lo[3]; /* voxels whose cubes it can meet, from the centre's voxel */
     int32_t hi[3];
     uint32_t status; /* VXK_Q_TOUCHES_UNKNOWN, VXK_Q_COLLIDES */
 };
@@ -24,7 +24,8 @@ VXK_FN float vxk_ball_gap(const struct vxk_ball *b, int axis, int32_t from, int3
     float f = b->at.f[axis];
     return vxk_max(vxk_max((float)from - f, f - (float)(to + 1)), 0.0f);
 }
-/* Squared distance to the box of `size` voxels a side whose first voxel is `first`, from the centre's voxel. */
+/* Squared distance to the box of `size` voxels a side whose first voxel is `first`, from the centre's voxel.
+ */
 VXK_FN float vxk_ball_box(const struct vxk_ball *b, const int32_t first[3], int32_t size)
 {
     float s = 0.0f;
@@ -36,18 +37,21 @@ VXK_FN float vxk_ball_box(const struct vxk_ball *b, const int32_t first[3], int3
 }
 
 /* A row of a leaf whose first voxel is `first`: z from .. to, in the leaf. */
-VXK_FN void vxk_ball_row(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l, const int32_t first[3], uint32_t row,
-                         int32_t from, int32_t to)
+VXK_FN void vxk_ball_row(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l,
+                         const int32_t first[3], uint32_t row, int32_t from, int32_t to)
 {
     uint32_t shift = (row & 7) << 3, mask = (0xffu >> (7 - to)) & (0xffu << from);
-    uint32_t active = (uint32_t)(l->active[row >> 3] >> shift) & mask, seen = (uint32_t)(l->free[row >> 3] >> shift) & mask;
-    float cx = (float)(first[0] + (int32_t)(row >> 3)) + 0.5f - b->at.f[0], cy = (float)(first[1] + (int32_t)(row & 7)) + 0.5f - b->at.f[1];
+    uint32_t active = (uint32_t)(l->active[row >> 3] >> shift) & mask,
+             seen = (uint32_t)(l->free[row >> 3] >> shift) & mask;
+    float cx = (float)(first[0] + (int32_t)(row >> 3)) + 0.5f - b->at.f[0],
+          cy = (float)(first[1] + (int32_t)(row & 7)) + 0.5f - b->at.f[1];
     if ((active | seen) != mask)
         b->status |= VXK_Q_TOUCHES_UNKNOWN;
     if ((b->status & VXK_Q_COLLIDES) && !q->occupancy)
         return;
     for (; active; active &= active - 1) {
-        uint32_t z = vxk_ctz32(active), v = q->grid.values[vxk_leaf_value_index(l, vxk_leaf_rank(l, row << 3 | z))];
+        uint32_t z = vxk_ctz32(active),
+                 v = q->grid.values[vxk_leaf_value_index(l, vxk_leaf_rank(l, row << 3 | z))];
         uint32_t state = vxk_evidence(VXK_ACTIVE, v, q->occupancy);
         float cz = (float)(first[2] + (int32_t)z) + 0.5f - b->at.f[2];
         if (state == VXK_STATE_OCCUPIED && cx * cx + cy * cy + cz * cz <= b->r * b->r)
@@ -58,12 +62,14 @@ VXK_FN void vxk_ball_row(const struct vxk_query *q, struct vxk_ball *b, const st
 }
 
 /* The rows of a leaf that the ball meets. */
-VXK_FN void vxk_ball_leaf(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l, const int32_t first[3])
+VXK_FN void vxk_ball_leaf(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l,
+                          const int32_t first[3])
 {
     for (int32_t x = vxk_maxi(b->lo[0] - first[0], 0); x < 8 && first[0] + x <= b->hi[0]; x++) {
         float gx = vxk_ball_gap(b, 0, first[0] + x, first[0] + x);
         for (int32_t y = vxk_maxi(b->lo[1] - first[1], 0); y < 8 && first[1] + y <= b->hi[1]; y++) {
-            float gy = vxk_ball_gap(b, 1, first[1] + y, first[1] + y), left = b->r * b->r - gx * gx - gy * gy, s;
+            float gy = vxk_ball_gap(b, 1, first[1] + y, first[1] + y), left = b->r * b->r - gx * gx - gy * gy,
+                  s;
             int32_t from, to;
             if (left < 0.0f)
                 continue;
@@ -81,7 +87,8 @@ VXK_FN void vxk_ball_leaf(const struct vxk_query *q, struct vxk_ball *b, const s
 }
 
 /* The cells of a word that the ball meets; `first` = the word's first voxel, from the centre's voxel. */
-VXK_FN void vxk_ball_word(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_word *w, const int32_t first[3])
+VXK_FN void vxk_ball_word(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_word *w,
+                          const int32_t first[3])
 {
     float r2 = b->r * b->r;
     if (w->tile == ~0ull)

@@ -80,7 +80,8 @@ static void *raw_alloc(void *ctx, uint64_t bytes)
 {
     struct vxk_cuda_dev *d = ctx;
     void *ptr = NULL;
-    return raw_result(d, cudaMalloc(&ptr, bytes), ptr);
+    cudaError_t e = cudaMalloc(&ptr, bytes); /* not as an argument: ptr may be read before the call */
+    return raw_result(d, e, ptr);
 }
 
 static void raw_free(void *ctx, void *ptr, uint64_t bytes)
@@ -94,7 +95,8 @@ static void *raw_alloc_pinned(void *ctx, uint64_t bytes)
 {
     struct vxk_cuda_dev *d = ctx;
     void *ptr = NULL;
-    return raw_result(d, cudaHostAlloc(&ptr, bytes, cudaHostAllocPortable), ptr);
+    cudaError_t e = cudaHostAlloc(&ptr, bytes, cudaHostAllocPortable);
+    return raw_result(d, e, ptr);
 }
 
 static void raw_free_pinned(void *ctx, void *ptr, uint64_t bytes)

@@ -1,6 +1,6 @@
 /*
- * CRC32C, reflected polynomial 0x82f63b78: by the processor's instruction where SSE4.2 exists (asked at run time),
- * else eight tables that take eight bytes a step.
+ * CRC32C, reflected polynomial 0x82f63b78: by the processor's instruction where SSE4.2 exists (asked at run
+ * time), else eight tables that take eight bytes a step.
  */
 #include "vx/wire.h"
 
@@ -34,8 +34,9 @@ uint32_t vxw_crc32c_portable(uint32_t crc, const void *data, size_t n)
         uint64_t v;
         memcpy(&v, p, 8);
         v ^= c;
-        c = table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^ table[5][v >> 16 & 0xff] ^ table[4][v >> 24 & 0xff] ^
-            table[3][v >> 32 & 0xff] ^ table[2][v >> 40 & 0xff] ^ table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
+        c = table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^ table[5][v >> 16 & 0xff] ^
+            table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^ table[2][v >> 40 & 0xff] ^
+            table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
     }
     while (n--)
         c = c >> 8 ^ table[0][(c ^ *p++) & 0xff];

@@ -12,7 +12,8 @@ struct cap {
     bool exceeded;
 };
 
-/* protobuf-c frees with the allocator that it is given later; ours hands out plain malloc memory, so NULL serves. */
+/* protobuf-c frees with the allocator that it is given later; ours hands out plain malloc memory, so NULL
+ * serves. */
 static void *cap_alloc(void *data, size_t n)
 {
     struct cap *cap = data;
@@ -74,8 +75,9 @@ static bool skip_value(const uint8_t **at, const uint8_t *end, unsigned wire_typ
 enum { FIRST_BODY = 16, PAYLOADS_FIELD = 5 };
 
 /*
- * protobuf-c merges a submessage that comes twice, and a oneof that comes twice frees what it had; nothing honest
- * sends either, so both are refused before it sees them.  So is a body of another type than the prelude's.
+ * protobuf-c merges a submessage that comes twice, and a oneof that comes twice frees what it had; nothing
+ * honest sends either, so both are refused before it sees them.  So is a body of another type than the
+ * prelude's.
  */
 static vx_err scan(const struct vxw_prelude *prelude, const uint8_t *at, size_t n, struct vx_detail *detail)
 {
@@ -109,17 +111,19 @@ static vx_err scan(const struct vxw_prelude *prelude, const uint8_t *at, size_t 
 static vx_err check_payloads(const struct vxw_prelude *prelude, const vxw_header *h, struct vx_detail *detail)
 {
     if (h->n_payloads != prelude->n_payloads)
-        return vx_fail(detail, VX_E_INVALID, "payloads", "%zu are declared, the prelude says %u", h->n_payloads,
-                       prelude->n_payloads);
+        return vx_fail(detail, VX_E_INVALID, "payloads", "%zu are declared, the prelude says %u",
+                       h->n_payloads, prelude->n_payloads);
     for (size_t i = 0; i < h->n_payloads; ++i) {
         if ((unsigned)h->payloads[i]->encoding > VOXELD__V1__ENCODING__ENCODING_PNG) {
             char field[32];
             snprintf(field, sizeof field, "payloads[%zu].encoding", i);
-            return vx_fail(detail, VX_E_INVALID, field, "%u is no encoding", (unsigned)h->payloads[i]->encoding);
+            return vx_fail(detail, VX_E_INVALID, field, "%u is no encoding",
+                           (unsigned)h->payloads[i]->encoding);
         }
     }
     if (h->body_bytes && h->n_payloads)
-        return vx_fail(detail, VX_E_INVALID, "body_bytes", "a body travels as a payload or as parts, not as both");
+        return vx_fail(detail, VX_E_INVALID, "body_bytes",
+                       "a body travels as a payload or as parts, not as both");
     return VX_OK;
 }
 
@@ -163,7 +167,8 @@ vx_err vxw_header_pack(const vxw_header *header, uint8_t *prelude, uint8_t **byt
     if (header->body_case == VOXELD__V1__HEADER__BODY__NOT_SET)
         return vx_fail(detail, VX_E_INVALID, "header", "has no body");
     if (header->n_payloads > VXW_MAX_PAYLOADS)
-        return vx_fail(detail, VX_E_INVALID, "payloads", "at most %d, got %zu", VXW_MAX_PAYLOADS, header->n_payloads);
+        return vx_fail(detail, VX_E_INVALID, "payloads", "at most %d, got %zu", VXW_MAX_PAYLOADS,
+                       header->n_payloads);
     size_t size = voxeld__v1__header__get_packed_size(header);
     if (size > VXW_HEADER_MAX_BYTES)
         return vx_fail(detail, VX_E_INVALID, "header", "has %zu bytes, at most %d are allowed", size,

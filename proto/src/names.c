@@ -1,6 +1,7 @@
 #include "vx/wire.h"
 
-/* Codes 1 .. 17 are the negated vx_err; two errors of the host share a wire code with others (VX_ERR_TABLE). */
+/* Codes 1 .. 17 are the negated vx_err; two errors of the host share a wire code with others (VX_ERR_TABLE).
+ */
 Voxeld__V1__Code vxw_code_from_err(vx_err e)
 {
     if (e == VX_E_NOMEM)

@@ -9,6 +9,9 @@ set -euo pipefail
 
 [ $# -ge 1 ] || { echo "usage: accuracy.sh BIN_DIR [quick|full] [BACKEND]" >&2; exit 2; }
 bin=$1 size=${2:-quick} backend=${3:-cpu}
+# quick judges the mesh only; full also reports the time.
+repeat=1
+[ "$size" = full ] || repeat=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -23,7 +26,7 @@ measure() {
     local workload=$work/$scene-$frames.vxwl facts check mean complete bytes verdict
     [ -f "$workload" ] ||
         "$bin/genworkload" --scene "$scene" --frames "$frames" --noise "$noise" --output "$workload" 2>/dev/null
-    facts=$("$bin/bench_integrate" --workload "$workload" --voxel "$voxel" --backend "$backend" --mesh "$work/mesh.ply")
+    facts=$("$bin/bench_integrate" --workload "$workload" --voxel "$voxel" --backend "$backend" --repeat "$repeat" --mesh "$work/mesh.ply")
     check=$("$bin/meshcheck" --scene "$scene" --workload "$workload" --radius "$radius" "$work/mesh.ply")
     mean=$(word mean <<<"$check") complete=$(word completeness <<<"$check") bytes=$(json bytes_per_voxel <<<"$facts")
     # A figure that is not there is not below any bar.

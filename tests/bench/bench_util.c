@@ -128,27 +128,3 @@ void bench_hex(const uint8_t *bytes, size_t n, char *out)
     for (size_t i = 0; i < n; i++)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
-
-int bench_write_ply(const char *path, const struct vx_mesh *mesh)
-{
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return errno;
-    bool ok = fprintf(file,
-                      "ply\nformat binary_little_endian 1.0\nelement vertex %u\n"
-                      "property double x\nproperty double y\nproperty double z\n"
-                      "element face %u\nproperty list uchar uint vertex_indices\nend_header\n",
-                      mesh->n_vertices, mesh->n_triangles) > 0;
-    for (uint32_t i = 0; ok && i < mesh->n_vertices; i++) {
-        double p[3];
-        for (int a = 0; a < 3; a++)
-            p[a] = mesh->origin_m[a] + (double)mesh->vertices[3 * (size_t)i + a];
-        ok = fwrite(p, sizeof p, 1, file) == 1;
-    }
-    for (uint32_t i = 0; ok && i < mesh->n_triangles; i++)
-        ok = fputc(3, file) != EOF && fwrite(&mesh->triangles[3 * (size_t)i], 12, 1, file) == 1;
-    const int write_error = ok ? 0 : errno;
-    if (fclose(file) != 0)
-        return errno;
-    return ok ? 0 : write_error;
-}

@@ -1,11 +1,10 @@
 /*
- * bench_util.h - what the benchmarks share: options, clock, order statistics, JSON text, a PLY file.
+ * bench_util.h - what the benchmarks share: options, clock, order statistics, JSON text.
  */
 #ifndef BENCH_UTIL_H
 #define BENCH_UTIL_H
 
 #include "vx/device.h"
-#include "vx/mesh.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,9 +37,5 @@ bool bench_parse_backend(const char *text, enum vxk_backend *out);
 /* Writes `text` as a JSON string, quotes included. */
 void bench_json_string(FILE *to, const char *text);
 void bench_hex(const uint8_t *bytes, size_t n, char *out);
-
-/* Binary little-endian PLY in world coordinates (double, so that a far origin loses nothing).  0, or an
- * errno. */
-int bench_write_ply(const char *path, const struct vx_mesh *mesh);
 
 #endif

@@ -33,8 +33,10 @@ vx_err field_dump_get(struct grid_fixture *f, struct field_dump *out)
         out->n_pages = e->n_pages;
         out->bytes = e->bytes;
         out->view.keys = out->keys = fetch(rs->queue, e->keys, (e->view.slot_mask + 1ull) * sizeof *e->keys);
-        out->view.index = out->index = fetch(rs->queue, e->index, (e->view.slot_mask + 1ull) * sizeof *e->index);
-        out->view.table = out->table = fetch(rs->queue, e->table, (uint64_t)e->n_chunks * VXK_CELLS_A_CHUNK * sizeof *e->table);
+        out->view.index = out->index =
+            fetch(rs->queue, e->index, (e->view.slot_mask + 1ull) * sizeof *e->index);
+        out->view.table = out->table =
+            fetch(rs->queue, e->table, (uint64_t)e->n_chunks * VXK_CELLS_A_CHUNK * sizeof *e->table);
         out->pages = calloc(e->n_pages + 1, sizeof *out->pages);
         for (uint32_t i = 0; i < e->n_pages; i++)
             out->pages[i] = fetch(rs->queue, e->pages[i], VXK_ESDF_PAGE * 512 * sizeof(uint16_t));

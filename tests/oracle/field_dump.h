@@ -16,7 +16,8 @@ struct field_dump {
     uint64_t bytes;
 };
 
-/* Brings the field to the newest epoch and copies it.  Returns what vx__esdf_refresh said; nothing is copied on an error. */
+/* Brings the field to the newest epoch and copies it.  Returns what vx__esdf_refresh said; nothing is copied
+ * on an error. */
 vx_err field_dump_get(struct grid_fixture *f, struct field_dump *out);
 void field_dump_fini(struct field_dump *d);
 /* 1 when every leaf and every byte is equal. */

@@ -13,7 +13,8 @@ static void one_voxel(struct grid_fixture *f, uint64_t *seed, const int32_t p[3]
     double u = grid_fixture_uniform(seed, 0, 1);
     uint32_t weight = 1 + (uint32_t)(grid_fixture_random(seed) % 5);
     double active = style == 0 ? 0.7 : style == 1 ? 0.05 : style == 2 ? 0.95 : 0.004;
-    double t = style == 2 ? smooth + grid_fixture_uniform(seed, -300, 300) : grid_fixture_uniform(seed, -32767, 32767);
+    double t = style == 2 ? smooth + grid_fixture_uniform(seed, -300, 300)
+                          : grid_fixture_uniform(seed, -32767, 32767);
 
     if (style == 2 && fabs(smooth) > 12000)
         active = 0.02;
@@ -39,8 +40,10 @@ void random_map_fill(struct grid_fixture *f, uint64_t *seed, const int32_t corne
         for (int32_t y = 0; y < size; y++)
             for (int32_t z = 0; z < size; z++) {
                 int32_t p[3] = {corner[0] + x, corner[1] + y, corner[2] + z};
-                double s = sin(phase[0] + slope[0] * x) + sin(phase[1] + slope[1] * y) + sin(phase[2] + slope[2] * z);
-                uint64_t cell = (uint64_t)(uint32_t)(p[0] >> 3) * 73856093u ^ (uint64_t)(uint32_t)(p[1] >> 3) * 19349663u ^
+                double s = sin(phase[0] + slope[0] * x) + sin(phase[1] + slope[1] * y) +
+                           sin(phase[2] + slope[2] * z);
+                uint64_t cell = (uint64_t)(uint32_t)(p[0] >> 3) * 73856093u ^
+                                (uint64_t)(uint32_t)(p[1] >> 3) * 19349663u ^
                                 (uint64_t)(uint32_t)(p[2] >> 3) * 83492791u;
                 uint64_t kind = vxk_mix64(cell + (uint64_t)style) % 8;
                 if (kind == 0 && style != 2)

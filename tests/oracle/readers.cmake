@@ -1,5 +1,11 @@
-# Distance field, queries and mesh against slow references.
+# Distance field, queries and mesh against slow references, on every backend.
 add_library(vx_oracle_maps STATIC oracle/random_map.c oracle/field_dump.c)
 target_include_directories(vx_oracle_maps PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/oracle)
 target_link_libraries(vx_oracle_maps PUBLIC vx_grid_fixture)
-vx_test(test_oracle_esdf LABELS oracle SOURCES oracle/test_esdf.c LIBS vx_oracle_maps)
+foreach(topic esdf mesh query)
+  add_library(oracle_${topic}_suite OBJECT oracle/test_${topic}.c)
+  target_link_libraries(oracle_${topic}_suite PRIVATE vx_oracle_maps PkgConfig::CHECK)
+  vx_test(oracle_${topic} LABELS oracle SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps)
+  vx_test(oracle_${topic}_guard LABELS oracle backend SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps ARGS guard)
+  vx_test(oracle_${topic}_cuda LABELS oracle gpu SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps ARGS cuda)
+endforeach()

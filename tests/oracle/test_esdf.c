@@ -1,4 +1,5 @@
-/* test_esdf.c - the distance field against brute force over all sites, and against itself on every backend. */
+/* test_esdf.c - the distance field against brute force over all sites, and against itself on every backend.
+ */
 #include "field_dump.h"
 #include "random_map.h"
 
@@ -7,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static enum vxk_backend backend; /* under test; program's argument */
+
 struct sites {
-    int32_t (*at)[3]; /* 1/256 voxel, from voxel (0,0,0)'s centre */
+    int64_t (*at)[3]; /* 1/256 voxel, from voxel (0,0,0)'s centre */
     uint32_t n, max;
     const struct grid_fixture *f;
     int occupancy;
@@ -55,7 +58,7 @@ static void add_sites(void *context, int32_t x, int32_t y, int32_t z, int kind, 
             ck_assert_ptr_nonnull(s->at);
         }
         for (int k = 0; k < 3; k++) {
-            s->at[s->n][k] = p[k] * 256 + (k == a ? f : 0);
+            s->at[s->n][k] = p[k] * INT64_C(256) + (k == a ? f : 0);
             s->lo[k] = p[k] < s->lo[k] ? p[k] : s->lo[k];
             s->hi[k] = p[k] + 1 > s->hi[k] ? p[k] + 1 : s->hi[k];
         }
@@ -65,7 +68,10 @@ static void add_sites(void *context, int32_t x, int32_t y, int32_t z, int kind, 
 
 static struct sites find_sites(const struct grid_fixture *f, int occupancy)
 {
-    struct sites s = {.f = f, .occupancy = occupancy, .lo = {1 << 30, 1 << 30, 1 << 30}, .hi = {-(1 << 30), -(1 << 30), -(1 << 30)}};
+    struct sites s = {.f = f,
+                      .occupancy = occupancy,
+                      .lo = {1 << 30, 1 << 30, 1 << 30},
+                      .hi = {-(1 << 30), -(1 << 30), -(1 << 30)}};
 
     grid_fixture_each(f, add_sites, &s);
     return s;
@@ -80,7 +86,8 @@ static uint32_t expected(const struct sites *s, uint32_t radius, int32_t x, int3
     uint32_t v, state = sign < 0 ? 2 : sign > 0 ? 1 : grid_fixture_get(s->f, x, y, z, &v) == VXK_FREE ? 1 : 0;
 
     for (uint32_t i = 0; i < s->n; i++) {
-        int64_t dx = s->at[i][0] - x * 256, dy = s->at[i][1] - y * 256, dz = s->at[i][2] - z * 256;
+        int64_t dx = s->at[i][0] - x * INT64_C(256), dy = s->at[i][1] - y * INT64_C(256),
+                dz = s->at[i][2] - z * INT64_C(256);
         int64_t d = dx * dx + dy * dy + dz * dz;
         best = d < best ? d : best;
     }
@@ -107,10 +114,12 @@ static void compare(const struct grid_fixture *f, const struct field_dump *d, ui
                 if (!vxk_cell_key(x, y, z, &key))
                     continue; /* outside the voxel range */
                 for (int n = 0; n < 512; n++) {
-                    uint32_t want = expected(&s, radius, x * 8 + (n >> 6), y * 8 + (n >> 3 & 7), z * 8 + (n & 7));
+                    uint32_t want =
+                        expected(&s, radius, x * 8 + (n >> 6), y * 8 + (n >> 3 & 7), z * 8 + (n & 7));
                     near |= (want & 16383) != 16383;
                     if (leaf && leaf[n] != want)
-                        ck_abort_msg("voxel %d of cell (%d,%d,%d): stored %x, brute force %x", n, x, y, z, leaf[n], want);
+                        ck_abort_msg("voxel %d of cell (%d,%d,%d): stored %x, brute force %x", n, x, y, z,
+                                     leaf[n], want);
                 }
                 if (!leaf != !near)
                     ck_abort_msg("cell (%d,%d,%d): leaf %d, within R %d", x, y, z, leaf != NULL, near);
@@ -122,8 +131,9 @@ static void compare(const struct grid_fixture *f, const struct field_dump *d, ui
 
 static struct vx_map_params params_for(uint32_t radius, int occupancy)
 {
-    return (struct vx_map_params){
-        .voxel_size_m = 0.05, .esdf_max_distance_m = 0.05 * radius, .mode = occupancy ? VX_OCCUPANCY : VX_TSDF};
+    return (struct vx_map_params){.voxel_size_m = 0.05,
+                                  .esdf_max_distance_m = 0.05 * radius,
+                                  .mode = occupancy ? VX_OCCUPANCY : VX_TSDF};
 }
 
 static const struct {
@@ -131,16 +141,17 @@ static const struct {
     int32_t corner[3], size;
     int style, occupancy;
 } cases[] = {
-    {10, {-7, -9, -5}, 18, 0, 0},   {10, {120, 121, 122}, 14, 1, 0}, {3, {-12, 118, -6}, 20, 2, 0},   {1, {-4, -4, -4}, 12, 0, 0},
-    {8, {1000, -131, 7}, 30, 3, 0}, {15, {-3, 125, 2}, 16, 1, 0},    {16, {-260, 250, 0}, 8, 0, 0},   {31, {-2, 7, 0}, 4, 0, 0},
-    {63, {-130, 5, 126}, 4, 0, 0},  {10, {-5, -5, -5}, 16, 1, 1},    {7, {122, 100, -9}, 17, 0, 1},   {9, {-134217728, 134217700, 0}, 14, 0, 0},
+    {10, {-7, -9, -5}, 18, 0, 0},  {10, {120, 121, 122}, 14, 1, 0}, {3, {-12, 118, -6}, 20, 2, 0},
+    {1, {-4, -4, -4}, 12, 0, 0},   {8, {1000, -131, 7}, 30, 3, 0},  {15, {-3, 125, 2}, 16, 1, 0},
+    {16, {-260, 250, 0}, 8, 0, 0}, {31, {-2, 7, 0}, 4, 0, 0},       {63, {-130, 5, 126}, 4, 0, 0},
+    {10, {-5, -5, -5}, 16, 1, 1},  {7, {122, 100, -9}, 17, 0, 1},   {9, {-134217728, 134217700, 0}, 14, 0, 0},
 };
 
 START_TEST(brute_force)
 {
     uint64_t seed = 0x5eed0000u + (uint64_t)_i;
     struct vx_map_params p = params_for(cases[_i].radius, cases[_i].occupancy);
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     struct field_dump d;
 
     random_map_fill(f, &seed, cases[_i].corner, cases[_i].size, cases[_i].style);
@@ -158,10 +169,10 @@ START_TEST(same_everywhere)
 {
     struct vx_map_params p = params_for(10, 0);
     struct field_dump d[3];
-    static const struct {
+    const struct {
         enum vxk_backend backend;
         int threads;
-    } on[3] = {{VXK_CPU, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
+    } on[3] = {{backend, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
 
     for (int i = 0; i < 3; i++) {
         struct grid_fixture *f = grid_fixture_create(on[i].backend, on[i].threads, &p, 0);
@@ -183,7 +194,7 @@ END_TEST
 START_TEST(refusal_keeps_the_old)
 {
     struct vx_map_params p = params_for(10, 0);
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     struct field_dump empty, small, big;
     uint64_t seed = 5, held;
 
@@ -216,7 +227,7 @@ END_TEST
 START_TEST(small_scratch_same_field)
 {
     struct vx_map_params p = params_for(10, 0);
-    struct grid_fixture *f = grid_fixture_create(VXK_CPU, 2, &p, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     struct field_dump a, b;
     uint64_t seed = 6, peak;
 
@@ -224,7 +235,8 @@ START_TEST(small_scratch_same_field)
     grid_fixture_publish(f);
     ck_assert_int_eq(field_dump_get(f, &a), VX_OK);
     peak = grid_fixture_peak(f);
-    printf("field %llu bytes, peak %llu bytes, %u leaves\n", (unsigned long long)a.bytes, (unsigned long long)peak, a.n_leaves);
+    printf("field %llu bytes, peak %llu bytes, %u leaves\n", (unsigned long long)a.bytes,
+           (unsigned long long)peak, a.n_leaves);
     grid_fixture_publish(f);
     grid_fixture_set_cap(f, 2 * a.bytes + (peak - a.bytes) / 3);
     ck_assert_int_eq(field_dump_get(f, &b), VX_OK);
@@ -235,18 +247,42 @@ START_TEST(small_scratch_same_field)
 }
 END_TEST
 
-int main(void)
+/* Bytes held for each voxel within R, all overhead included. */
+START_TEST(memory)
+{
+    struct vx_map_params p = params_for(10, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
+    struct field_dump d;
+    uint64_t n = 0;
+
+    random_map_ball(f, (double[3]){10, 20, 30}, 80, 3, 8000);
+    grid_fixture_publish(f);
+    ck_assert_int_eq(field_dump_get(f, &d), VX_OK);
+    for (uint32_t i = 0; i < d.n_leaves; i++)
+        for (uint32_t k = 0; k < 512; k++)
+            n += (d.pages[i / VXK_ESDF_PAGE][(i % VXK_ESDF_PAGE) * 512 + k] & VXK_ESDF_FAR) != VXK_ESDF_FAR;
+    printf("%.2f bytes for each of %llu voxels within R\n", (double)d.bytes / (double)n,
+           (unsigned long long)n);
+    ck_assert_double_le((double)d.bytes / (double)n, 3.5);
+    field_dump_fini(&d);
+    ck_assert_uint_eq(grid_fixture_destroy(f), 0);
+}
+END_TEST
+
+int main(int argc, char **argv)
 {
     Suite *s = suite_create("esdf");
     TCase *t = tcase_create("oracle");
     SRunner *r;
     int failed;
 
+    backend = grid_fixture_backend(argc, argv);
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, brute_force, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(t, same_everywhere);
     tcase_add_test(t, refusal_keeps_the_old);
     tcase_add_test(t, small_scratch_same_field);
+    tcase_add_test(t, memory);
     suite_add_tcase(s, t);
     r = srunner_create(s);
     srunner_run_all(r, CK_ENV);

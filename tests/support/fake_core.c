@@ -1,10 +1,11 @@
 /*
  * fake_core.c - a stand-in for core/ behind the same headers, for tests of the daemon alone.
  *
- * It maps nothing.  What it answers is fixed, so that a test can tell whether bytes arrived in order, and it can be made to
- * stand still: work on a map whose name begins with "gated" waits until the file named by FAKE_CORE_GATE exists (or until
- * it is cancelled).  Other names with a meaning: "nomem..." can't be created, "full..." refuses every frame,
- * "bigmesh..." has a mesh of several parts.
+ * It maps nothing.  What it answers is fixed, so that a test can tell whether bytes arrived in order, and it
+ * can be made to stand still: work on a map whose name begins with "gated" waits until the file named by
+ * FAKE_CORE_GATE exists (or until it is cancelled).  Other names with a meaning: "nomem..." can't be created,
+ * "full..." refuses every frame, "broken..." has a device error at the first one, "bigmesh..." has a mesh of
+ * several parts.
  */
 #include "vx/map.h"
 #include "vx/mesh.h"
@@ -89,7 +90,8 @@ vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx
 {
     (void)device;
     if (!(params->voxel_size_m > 0))
-        return vx_fail(detail, VX_E_INVALID, "voxel_size_m", "must be positive, got %g", params->voxel_size_m);
+        return vx_fail(detail, VX_E_INVALID, "voxel_size_m", "must be positive, got %g",
+                       params->voxel_size_m);
     if (!strncmp(name, "nomem", 5))
         return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes", "the fake core has no memory");
     struct vx_map *map = calloc(1, sizeof *map);
@@ -166,6 +168,8 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
                         struct vx_detail *detail)
 {
     wait_at_gate(map, NULL);
+    if (starts(map, "broken"))
+        return vx_fail(detail, VX_E_DEVICE, "", "the fake core's device broke");
     if (starts(map, "full"))
         return vx_fail(detail, VX_E_EXHAUSTED, "frame_budget_bytes", "the fake core is full");
     const uint8_t *bytes = frame->data;
@@ -206,7 +210,8 @@ static vx_err begin(struct vx_map *map, const struct vx_query_options *options, 
 }
 
 /* distance = the item's first number plus origin_m[0]; gradient = its first three. */
-static void answer_items(const float *items, uint32_t n, uint32_t stride, double origin_x, struct vx_point_answer *out)
+static void answer_items(const float *items, uint32_t n, uint32_t stride, double origin_x,
+                         struct vx_point_answer *out)
 {
     for (uint32_t i = 0; i < n; ++i) {
         const float *item = items + (size_t)i * stride;
@@ -218,8 +223,8 @@ static void answer_items(const float *items, uint32_t n, uint32_t stride, double
 }
 
 vx_err vx_query_points(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
-                       const float *points, uint32_t n, struct vx_point_answer *answers, struct vx_reply *reply,
-                       struct vx_detail *detail)
+                       const float *points, uint32_t n, struct vx_point_answer *answers,
+                       struct vx_reply *reply, struct vx_detail *detail)
 {
     VX_TRY_RET(begin(map, options, reply, detail));
     answer_items(points, n, 3, origin_m[0], answers);
@@ -227,8 +232,8 @@ vx_err vx_query_points(struct vx_map *map, const struct vx_query_options *option
 }
 
 vx_err vx_query_spheres(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
-                        const float *spheres, uint32_t n, struct vx_point_answer *answers, struct vx_reply *reply,
-                        struct vx_detail *detail)
+                        const float *spheres, uint32_t n, struct vx_point_answer *answers,
+                        struct vx_reply *reply, struct vx_detail *detail)
 {
     VX_TRY_RET(begin(map, options, reply, detail));
     for (uint32_t i = 0; i < n; ++i)
@@ -245,8 +250,9 @@ vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options,
     (void)origin_m;
     VX_TRY_RET(begin(map, options, reply, detail));
     for (uint32_t i = 0; i < n; ++i)
-        answers[i] = (struct vx_ray_answer){
-            .range_m = (float)max_range_m, .normal = {rays[6 * (size_t)i + 5], 0, 0}, .state = VX_STATE_OCCUPIED};
+        answers[i] = (struct vx_ray_answer){.range_m = (float)max_range_m,
+                                            .normal = {rays[6 * (size_t)i + 5], 0, 0},
+                                            .state = VX_STATE_OCCUPIED};
     return VX_OK;
 }
 

@@ -1,4 +1,5 @@
-/* grid_fixture.c - builds chunks, words, leaf records, pages and the hash table of a map from a list of voxels. */
+/* grid_fixture.c - builds chunks, words, leaf records, pages and the hash table of a map from a list of
+ * voxels. */
 #include "grid_fixture.h"
 
 #include <pthread.h>
@@ -76,7 +77,8 @@ double grid_fixture_uniform(uint64_t *state, double from, double to)
 static void locate(int32_t x, int32_t y, int32_t z, uint64_t *key, uint32_t *place, uint32_t *n)
 {
     *key = vxk_key(x >> 7, y >> 7, z >> 7);
-    *place = vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127) << 6 | vxk_cell_of((uint32_t)x, (uint32_t)y, (uint32_t)z);
+    *place = vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127) << 6 |
+             vxk_cell_of((uint32_t)x, (uint32_t)y, (uint32_t)z);
     *n = vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z);
 }
 
@@ -156,14 +158,17 @@ static void cell_origin(const struct cell *c, int32_t o[3])
 }
 
 void grid_fixture_each(const struct grid_fixture *f,
-                       void (*visit)(void *context, int32_t x, int32_t y, int32_t z, int kind, uint32_t value), void *context)
+                       void (*visit)(void *context, int32_t x, int32_t y, int32_t z, int kind,
+                                     uint32_t value),
+                       void *context)
 {
     for (uint32_t i = 0; i < f->n_cells; i++) {
         int32_t o[3];
         cell_origin(&f->cells[i], o);
         for (int32_t n = 0; n < 512; n++)
             if (f->cells[i].kind[n] != VXK_UNKNOWN)
-                visit(context, o[0] + (n >> 6), o[1] + (n >> 3 & 7), o[2] + (n & 7), f->cells[i].kind[n], f->cells[i].value[n]);
+                visit(context, o[0] + (n >> 6), o[1] + (n >> 3 & 7), o[2] + (n & 7), f->cells[i].kind[n],
+                      f->cells[i].value[n]);
     }
 }
 
@@ -178,8 +183,8 @@ static int by_place(const void *a, const void *b)
     return p->place < q->place ? -1 : p->place > q->place;
 }
 
-/* Host copies of the device's arrays while they are made.  Page numbers go backwards, so that nothing can rely on
- * neighbours in the map being neighbours in memory. */
+/* Host copies of the device's arrays while they are made.  Page numbers go backwards, so that nothing can
+ * rely on neighbours in the map being neighbours in memory. */
 struct image {
     struct vxk_chunk *chunks;
     struct vxk_leaf *leaves;
@@ -227,7 +232,8 @@ static int count_kind(const struct cell *c, int kind)
 }
 
 /* Cells of one chunk, in place order. */
-static void put_chunk(struct vx_map *map, struct image *m, struct vxk_chunk *chunk, const struct cell *cells, uint32_t n)
+static void put_chunk(struct vx_map *map, struct image *m, struct vxk_chunk *chunk, const struct cell *cells,
+                      uint32_t n)
 {
     uint32_t rank = 0, word = 64;
 
@@ -289,7 +295,8 @@ void grid_fixture_publish(struct grid_fixture *f)
     map->epoch++;
     map->n_records = 0;
     map->n_active = 0;
-    qsort(f->cells, f->n_cells, sizeof *f->cells, by_place);
+    if (f->n_cells)
+        qsort(f->cells, f->n_cells, sizeof *f->cells, by_place);
     rehash(f, f->slots);
     m.chunks = need(calloc(f->n_cells + 1, sizeof *m.chunks));
     m.leaves = need(calloc(max_leaf_pages * 8ull, sizeof *m.leaves));
@@ -327,8 +334,27 @@ void grid_fixture_publish(struct grid_fixture *f)
     free(m.values);
 }
 
-struct grid_fixture *grid_fixture_create(enum vxk_backend backend, int n_threads, const struct vx_map_params *params,
-                                         uint64_t cap_bytes)
+enum vxk_backend grid_fixture_backend(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "cpu";
+    enum vxk_backend backend = strcmp(name, "cuda") == 0    ? VXK_CUDA
+                               : strcmp(name, "guard") == 0 ? VXK_GUARD
+                                                            : VXK_CPU;
+    struct vx_detail detail = {.text = ""};
+    struct vxk_dev *dev;
+    vx_err err = vxk_open(backend, 0, 1, &dev, &detail);
+
+    if (err == VX_E_UNAVAILABLE || err == VX_E_UNIMPLEMENTED) {
+        printf("skipped: %s: %s\n", vx_err_name(err), detail.text);
+        exit(77);
+    }
+    must(err, "device");
+    dev->ops->close(dev);
+    return backend;
+}
+
+struct grid_fixture *grid_fixture_create(enum vxk_backend backend, int n_threads,
+                                         const struct vx_map_params *params, uint64_t cap_bytes)
 {
     struct grid_fixture *f = need(calloc(1, sizeof *f));
     struct vx_detail detail = {.text = ""};
@@ -369,10 +395,22 @@ unsigned grid_fixture_destroy(struct grid_fixture *f)
     return left;
 }
 
-struct vx_map *grid_fixture_map(struct grid_fixture *f) { return &f->map; }
-uint64_t grid_fixture_held(const struct grid_fixture *f) { return f->map.held; }
-uint64_t grid_fixture_peak(const struct grid_fixture *f) { return f->map.peak; }
-void grid_fixture_set_cap(struct grid_fixture *f, uint64_t cap_bytes) { f->map.cap = cap_bytes ? cap_bytes : UINT64_MAX; }
+struct vx_map *grid_fixture_map(struct grid_fixture *f)
+{
+    return &f->map;
+}
+uint64_t grid_fixture_held(const struct grid_fixture *f)
+{
+    return f->map.held;
+}
+uint64_t grid_fixture_peak(const struct grid_fixture *f)
+{
+    return f->map.peak;
+}
+void grid_fixture_set_cap(struct grid_fixture *f, uint64_t cap_bytes)
+{
+    f->map.cap = cap_bytes ? cap_bytes : UINT64_MAX;
+}
 
 /* ------------------------------------------------------------------ core/src/snapshot.h */
 
@@ -401,7 +439,8 @@ static vx_err give(struct vx_map *map, uint64_t bytes, int hold, void **out, str
     *out = NULL;
     pthread_mutex_lock(&map->lock);
     if (map->used + bytes > map->cap)
-        err = vx_fail(detail, VX_E_EXHAUSTED, "", "%llu bytes do not fit under the cap", (unsigned long long)bytes);
+        err = vx_fail(detail, VX_E_EXHAUSTED, "", "%llu bytes do not fit under the cap",
+                      (unsigned long long)bytes);
     if (err == VX_OK)
         err = map->dev->ops->alloc(map->dev, bytes, out);
     if (err == VX_OK) {
@@ -440,14 +479,21 @@ vx_err vx__scratch_alloc(struct vx_map *map, uint64_t bytes, void **out, struct 
 {
     return give(map, bytes, 0, out, detail);
 }
-void vx__scratch_free(struct vx_map *map, void *ptr) { take(map, ptr); }
+void vx__scratch_free(struct vx_map *map, void *ptr)
+{
+    take(map, ptr);
+}
 vx_err vx__hold_alloc(struct vx_map *map, uint64_t bytes, void **out, struct vx_detail *detail)
 {
     return give(map, bytes, 1, out, detail);
 }
-void vx__hold_free(struct vx_map *map, void *ptr) { take(map, ptr); }
+void vx__hold_free(struct vx_map *map, void *ptr)
+{
+    take(map, ptr);
+}
 
-vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q, uint32_t **versions, uint32_t *n)
+vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q,
+                           uint32_t **versions, uint32_t *n)
 {
     void *out;
 
@@ -460,9 +506,18 @@ vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, str
     return q->dev->ops->wait(q);
 }
 
-struct vxk_dev *vx__map_dev(struct vx_map *map) { return map->dev; }
-const struct vx_map_params *vx__map_params(struct vx_map *map) { return &map->params; }
-const uint8_t *vx__map_uuid(struct vx_map *map) { return map->uuid; }
+struct vxk_dev *vx__map_dev(struct vx_map *map)
+{
+    return map->dev;
+}
+const struct vx_map_params *vx__map_params(struct vx_map *map)
+{
+    return &map->params;
+}
+const uint8_t *vx__map_uuid(struct vx_map *map)
+{
+    return map->uuid;
+}
 
 vx_err vx__reader_lock(struct vx_map *map, struct vx__reader_state **out)
 {
@@ -470,4 +525,7 @@ vx_err vx__reader_lock(struct vx_map *map, struct vx__reader_state **out)
     *out = &map->reader;
     return VX_OK;
 }
-void vx__reader_unlock(struct vx_map *map) { pthread_mutex_unlock(&map->reader_lock); }
+void vx__reader_unlock(struct vx_map *map)
+{
+    pthread_mutex_unlock(&map->reader_lock);
+}

@@ -1,8 +1,8 @@
 /*
  * grid_fixture.h - a map made by hand: voxels in, a pinned snapshot out, without the integrator.
  *
- * Defines `struct vx_map` and the functions of core/src/snapshot.h, so that a test links the readers of core (distance
- * field, queries, mesh) and nothing else of it.  The voxels stay readable on the host for oracles.
+ * Defines `struct vx_map` and the functions of core/src/snapshot.h, so that a test links the readers of core
+ * (distance field, queries, mesh) and nothing else of it.  The voxels stay readable on the host for oracles.
  */
 #ifndef GRID_FIXTURE_H
 #define GRID_FIXTURE_H
@@ -12,10 +12,14 @@
 
 struct grid_fixture;
 
-/* Opens a device and makes an empty map.  cap_bytes: of scratch and held memory together, 0 = none.  Ends the test
- * program when the backend does not open. */
-struct grid_fixture *grid_fixture_create(enum vxk_backend backend, int n_threads, const struct vx_map_params *params,
-                                         uint64_t cap_bytes);
+/* Backend of a test program's first argument (cpu, guard, cuda; default cpu).  Ends the program with 77 and
+ * the reason when this machine or this build lacks it. */
+enum vxk_backend grid_fixture_backend(int argc, char **argv);
+
+/* Opens a device and makes an empty map.  cap_bytes: of scratch and held memory together, 0 = none.  Ends the
+ * test program when the backend does not open. */
+struct grid_fixture *grid_fixture_create(enum vxk_backend backend, int n_threads,
+                                         const struct vx_map_params *params, uint64_t cap_bytes);
 /* Frees all; returns the number of blocks that the readers did not give back (0 when right). */
 unsigned grid_fixture_destroy(struct grid_fixture *f);
 struct vx_map *grid_fixture_map(struct grid_fixture *f);
@@ -26,7 +30,9 @@ int grid_fixture_get(const struct grid_fixture *f, int32_t x, int32_t y, int32_t
 void grid_fixture_clear(struct grid_fixture *f);
 /* Calls visit for every voxel that is not unknown. */
 void grid_fixture_each(const struct grid_fixture *f,
-                       void (*visit)(void *context, int32_t x, int32_t y, int32_t z, int kind, uint32_t value), void *context);
+                       void (*visit)(void *context, int32_t x, int32_t y, int32_t z, int kind,
+                                     uint32_t value),
+                       void *context);
 /* Copies the host's voxels to the device as a new epoch. */
 void grid_fixture_publish(struct grid_fixture *f);
 

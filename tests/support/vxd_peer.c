@@ -10,6 +10,34 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Open sockets, so that a failed test's are closed when its daemon is stopped. */
+enum { MAX_SOCKETS = 1024 };
+static struct {
+    void *zmq, *socket;
+} open_sockets[MAX_SOCKETS];
+
+static void remember(void *zmq, void *socket)
+{
+    int i = 0;
+    while (i < MAX_SOCKETS && open_sockets[i].socket)
+        ++i;
+    ck_assert_int_lt(i, MAX_SOCKETS);
+    open_sockets[i].zmq = zmq;
+    open_sockets[i].socket = socket;
+}
+
+/* Closes those of a context, or the one socket; one that is closed already is none of them. */
+static void close_sockets(void *zmq, void *socket)
+{
+    for (int i = 0; i < MAX_SOCKETS; ++i) {
+        void *s = open_sockets[i].socket;
+        if (s && (s == socket || (zmq && open_sockets[i].zmq == zmq))) {
+            zmq_close(s);
+            open_sockets[i].socket = NULL;
+        }
+    }
+}
+
 /* ------------------------------------------------------------------ the process */
 
 static void program_path(const char *name, char *out, size_t n)
@@ -21,6 +49,8 @@ static void program_path(const char *name, char *out, size_t n)
     *strrchr(self, '/') = 0;
     snprintf(out, n, "%s/%s", self, name);
 }
+
+static uint64_t send_hello(struct vxd_peer *peer);
 
 static pid_t spawn(const char *name, const char *dir, const char *config, const char *const *args)
 {
@@ -56,27 +86,60 @@ static int wait_for(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void vxd_proc_start(struct vxd_proc *proc, const char *name, const char *const *args)
+static void write_config(const struct vxd_proc *proc, char *path, size_t n)
 {
-    struct vxd_peer peer;
-    snprintf(proc->base, sizeof proc->base, "/tmp/vxd-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(proc->base));
-    snprintf(proc->dir, sizeof proc->dir, "%s/ipc", proc->base);
-    proc->zmq = zmq_ctx_new();
-    char config[80];
-    snprintf(config, sizeof config, "%s/voxeld.yaml", proc->base);
-    FILE *file = fopen(config, "w");
+    snprintf(path, n, "%s/voxeld.yaml", proc->base);
+    FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fputs(proc->yaml ? proc->yaml : "log_level: error\n", file);
     fclose(file);
-    proc->pid = spawn(name, proc->dir, config, args);
-    vxd_peer_hello(&peer, proc, "admin");
+}
+
+/* Waits for the answer to a HELLO; false when the process ended instead. */
+static bool wait_until_ready(struct vxd_proc *proc, int *status)
+{
+    struct vxd_peer peer;
+    struct vxd_got got;
+    bool ready = false;
+    vxd_peer_open(&peer, proc, "admin");
+    send_hello(&peer);
+    for (int waited = 0; !ready && waited < VXD_PEER_TIMEOUT_MS; waited += 50) {
+        int raw;
+        ready = vxd_peer_try(&peer, 50, &got);
+        if (!ready && waitpid(proc->pid, &raw, WNOHANG) == proc->pid) {
+            *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+            proc->pid = 0;
+            break;
+        }
+    }
+    if (ready)
+        vxd_got_free(&got);
     vxd_peer_close(&peer);
+    return ready;
+}
+
+void vxd_proc_start(struct vxd_proc *proc, const char *name, const char *const *args)
+{
+    char config[80];
+    int status = -1;
+    snprintf(proc->base, sizeof proc->base, "/tmp/vxd-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(proc->base));
+    snprintf(proc->dir, sizeof proc->dir, "%s/ipc", proc->base);
+    write_config(proc, config, sizeof config);
+    proc->zmq = zmq_ctx_new();
+    proc->pid = spawn(name, proc->dir, config, args);
+    bool ready = wait_until_ready(proc, &status);
+    ck_assert_msg(ready, "%s did not start (exit status %d)", name, status);
+}
+
+pid_t vxd_proc_spawn(const char *name, const char *const *args)
+{
+    return spawn(name, NULL, NULL, args);
 }
 
 int vxd_proc_run(const char *name, const char *const *args)
 {
-    return wait_for(spawn(name, NULL, NULL, args));
+    return wait_for(vxd_proc_spawn(name, args));
 }
 
 int vxd_proc_wait(struct vxd_proc *proc, int signal)
@@ -103,8 +166,10 @@ void vxd_proc_stop(struct vxd_proc *proc)
         waitpid(proc->pid, NULL, 0);
         proc->pid = 0;
     }
-    if (proc->zmq)
-        zmq_ctx_shutdown(proc->zmq); /* sockets that a failed test left are not waited for */
+    if (proc->zmq) {
+        close_sockets(proc->zmq, NULL);
+        zmq_ctx_term(proc->zmq);
+    }
     proc->zmq = NULL;
     if (proc->base[0])
         nftw(proc->base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -121,6 +186,7 @@ void vxd_peer_open(struct vxd_peer *peer, const struct vxd_proc *proc, const cha
     peer->next_req = 1;
     peer->socket = zmq_socket(proc->zmq, ZMQ_DEALER);
     ck_assert_ptr_nonnull(peer->socket);
+    remember(proc->zmq, peer->socket);
     zmq_setsockopt(peer->socket, ZMQ_LINGER, &linger, sizeof linger);
     zmq_setsockopt(peer->socket, ZMQ_RECONNECT_IVL, &ivl, sizeof ivl);
     zmq_setsockopt(peer->socket, ZMQ_RCVTIMEO, &timeout, sizeof timeout);
@@ -131,20 +197,26 @@ void vxd_peer_open(struct vxd_peer *peer, const struct vxd_proc *proc, const cha
 
 void vxd_peer_close(struct vxd_peer *peer)
 {
-    zmq_close(peer->socket);
+    if (peer->socket)
+        close_sockets(NULL, peer->socket);
     peer->socket = NULL;
 }
 
-void vxd_peer_hello(struct vxd_peer *peer, const struct vxd_proc *proc, const char *endpoint)
+static uint64_t send_hello(struct vxd_peer *peer)
 {
     vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__Hello hello = VOXELD__V1__HELLO__INIT;
-    vxd_peer_open(peer, proc, endpoint);
     hello.min_major = hello.max_major = VXW_MAJOR;
     hello.client = vxd_bytes("test");
     header.body_case = VOXELD__V1__HEADER__BODY_HELLO;
     header.hello = &hello;
-    struct vxd_got got = vxd_peer_expect(peer, VOXELD__V1__HEADER__BODY_WELCOME, vxd_peer_send(peer, &header, NULL, 0));
+    return vxd_peer_send(peer, &header, NULL, 0);
+}
+
+void vxd_peer_hello(struct vxd_peer *peer, const struct vxd_proc *proc, const char *endpoint)
+{
+    vxd_peer_open(peer, proc, endpoint);
+    struct vxd_got got = vxd_peer_expect(peer, VOXELD__V1__HEADER__BODY_WELCOME, send_hello(peer));
     ck_assert_uint_eq(got.header->welcome->session.len, VXW_SESSION_BYTES);
     memcpy(peer->session, got.header->welcome->session.data, VXW_SESSION_BYTES);
     vxd_got_free(&got);
@@ -202,7 +274,8 @@ static struct vxd_got get_any(struct vxd_peer *peer)
     if (got.n_payloads) {
         zmq_msg_init(&got.payload);
         ck_assert_int_ge(zmq_msg_recv(&got.payload, peer->socket, 0), 0);
-        err = vxw_payload_check(got.header, 0, zmq_msg_data(&got.payload), zmq_msg_size(&got.payload), &detail);
+        err =
+            vxw_payload_check(got.header, 0, zmq_msg_data(&got.payload), zmq_msg_size(&got.payload), &detail);
         ck_assert_msg(err == VX_OK, "%s", detail.text);
     }
     return got;
@@ -218,12 +291,25 @@ struct vxd_got vxd_peer_get(struct vxd_peer *peer)
     }
 }
 
+bool vxd_peer_try(struct vxd_peer *peer, int timeout_ms, struct vxd_got *got)
+{
+    zmq_pollitem_t item = {.socket = peer->socket, .events = ZMQ_POLLIN};
+    while (zmq_poll(&item, 1, timeout_ms) > 0) {
+        *got = get_any(peer);
+        if (got->header->body_case != VOXELD__V1__HEADER__BODY_PING)
+            return true;
+        vxd_got_free(got);
+    }
+    return false;
+}
+
 struct vxd_got vxd_peer_expect(struct vxd_peer *peer, unsigned type, uint64_t req_id)
 {
     struct vxd_got got = vxd_peer_get(peer);
     if (got.header->body_case != type && got.header->body_case == VOXELD__V1__HEADER__BODY_ERROR)
-        ck_abort_msg("ERROR %d '%.*s' instead of %s", got.header->error->code, (int)got.header->error->message.len,
-                     (const char *)got.header->error->message.data, vxw_type_name(type));
+        ck_abort_msg("ERROR %d '%.*s' instead of %s", got.header->error->code,
+                     (int)got.header->error->message.len, (const char *)got.header->error->message.data,
+                     vxw_type_name(type));
     ck_assert_str_eq(vxw_type_name(got.header->body_case), vxw_type_name(type));
     ck_assert_uint_eq(got.header->req_id, req_id);
     return got;
@@ -317,8 +403,8 @@ Voxeld__V1__StatsReport *vxd_peer_stats(struct vxd_peer *peer)
     return report;
 }
 
-void vxd_peer_open_stream(struct vxd_peer *ingest, const char *map, uint64_t stream, Voxeld__V1__Sensor sensor,
-                          void (*edit)(Voxeld__V1__OpenStream *))
+void vxd_peer_open_stream(struct vxd_peer *ingest, const char *map, uint64_t stream,
+                          Voxeld__V1__Sensor sensor, void (*edit)(Voxeld__V1__OpenStream *))
 {
     vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__OpenStream open = VOXELD__V1__OPEN_STREAM__INIT;

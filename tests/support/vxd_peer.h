@@ -23,10 +23,12 @@ struct vxd_proc {
     const char *yaml; /* its configuration; NULL: log_level error.  Set before the start */
 };
 
-/* Starts program `name` from the folder of the running test with --ipc-dir and `args` (NULL-terminated, may be NULL),
- * and waits until it answers HELLO. */
+/* Starts program `name` from the folder of the running test with --ipc-dir and `args` (NULL-terminated, may
+ * be NULL), and waits until it answers HELLO. */
 void vxd_proc_start(struct vxd_proc *proc, const char *name, const char *const *args);
-/* Starts it and waits for its end; returns the exit status (128 + signal).  dir: NULL = a fresh one. */
+/* Starts it with exactly these arguments. */
+pid_t vxd_proc_spawn(const char *name, const char *const *args);
+/* The same, and waits for its end; returns the exit status (128 + signal). */
 int vxd_proc_run(const char *name, const char *const *args);
 /* Sends the signal (0: none), waits for the end, and returns the exit status (128 + signal). */
 int vxd_proc_wait(struct vxd_proc *proc, int signal);
@@ -52,14 +54,16 @@ void vxd_peer_close(struct vxd_peer *peer);
 /* Connects and says HELLO. */
 void vxd_peer_hello(struct vxd_peer *peer, const struct vxd_proc *proc, const char *endpoint);
 
-/* Sends a message with at most one payload (NULL: none).  Fills session if it is empty, req_id if it is 0; returns the
- * req_id. */
+/* Sends a message with at most one payload (NULL: none).  Fills session if it is empty, req_id if it is 0;
+ * returns the req_id. */
 uint64_t vxd_peer_send(struct vxd_peer *peer, vxw_header *header, const void *payload, size_t n);
 /* Sends frames as they are. */
 void vxd_peer_send_raw(struct vxd_peer *peer, const void *const *frames, const size_t *n, int n_frames);
 /* The next message that is not a PING. */
 struct vxd_got vxd_peer_get(struct vxd_peer *peer);
-/* The same, and checks its type and req_id. */
+/* The same if one is there or comes within that time; false if not. */
+bool vxd_peer_try(struct vxd_peer *peer, int timeout_ms, struct vxd_got *got);
+/* As get, and checks its type and req_id. */
 struct vxd_got vxd_peer_expect(struct vxd_peer *peer, unsigned type, uint64_t req_id);
 /* Expects ERROR with that code; field NULL: any. */
 void vxd_peer_expect_error(struct vxd_peer *peer, uint64_t req_id, Voxeld__V1__Code code, const char *field);
@@ -67,7 +71,8 @@ void vxd_peer_expect_error(struct vxd_peer *peer, uint64_t req_id, Voxeld__V1__C
 bool vxd_peer_is_quiet(struct vxd_peer *peer);
 void vxd_got_free(struct vxd_got *got);
 
-/* ------------------------------------------------------------------ common requests; each waits for its answer */
+/* ------------------------------------------------------------------ common requests; each waits for its
+ * answer */
 
 void vxd_peer_map_create(struct vxd_peer *admin, const char *name, double voxel_size_m);
 /* Digest of the map, 32 bytes. */
@@ -75,8 +80,8 @@ void vxd_peer_map_digest(struct vxd_peer *admin, const char *name, uint8_t *dige
 /* Unpacked with NULL allocator; free with voxeld__v1__stats_report__free_unpacked. */
 Voxeld__V1__StatsReport *vxd_peer_stats(struct vxd_peer *peer);
 /* Opens a stream of a sensor with default ranges; `edit` (may be NULL) changes the message first. */
-void vxd_peer_open_stream(struct vxd_peer *ingest, const char *map, uint64_t stream, Voxeld__V1__Sensor sensor,
-                          void (*edit)(Voxeld__V1__OpenStream *));
+void vxd_peer_open_stream(struct vxd_peer *ingest, const char *map, uint64_t stream,
+                          Voxeld__V1__Sensor sensor, void (*edit)(Voxeld__V1__OpenStream *));
 
 /* Starts an upload of n bytes for a request that was just sent, under the daemon's credits. */
 void vxd_peer_upload(struct vxd_peer *peer, uint64_t req_id, const void *data, size_t n);

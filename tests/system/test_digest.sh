@@ -35,7 +35,7 @@ fail() {
 # Digest of a workload: PATH VOXEL_M MODE FRAMES BACKEND THREADS.  Fails when bench_integrate does.
 digest_of() {
     local line
-    line=$("$bin/bench_integrate" --workload "$1" --voxel "$2" --mode "$3" --frames "$4" --backend "$5" --threads "$6" \
+    line=$("$bin/bench_integrate" --workload "$1" --voxel "$2" --mode "$3" --frames "$4" --backend "$5" --threads "$6" --repeat 0 \
         2>"$work/bench.log") || return 1
     sed -n 's/.*"digest":"\([0-9a-f]\{64\}\)".*/\1/p' <<<"$line"
 }

@@ -10,7 +10,8 @@
 static vx_err take_poses(const Voxeld__V1__Frame *wire, struct vx_frame *out, struct vx_detail *detail)
 {
     if (wire->n_poses < 1 || wire->n_poses > VX_MAX_POSES)
-        return vx_fail(detail, VX_E_INVALID, "poses", "a frame has 1 to %d poses, got %zu", VX_MAX_POSES, wire->n_poses);
+        return vx_fail(detail, VX_E_INVALID, "poses", "a frame has 1 to %d poses, got %zu", VX_MAX_POSES,
+                       wire->n_poses);
     out->n_poses = (uint32_t)wire->n_poses;
     for (uint32_t i = 0; i < out->n_poses; ++i) {
         const Voxeld__V1__Pose *p = wire->poses[i];
@@ -23,8 +24,10 @@ static vx_err take_poses(const Voxeld__V1__Frame *wire, struct vx_frame *out, st
 
 static vx_err take_pinhole(const Voxeld__V1__Pinhole *wire, struct vx_frame *out, struct vx_detail *detail)
 {
-    if (wire->reading != VOXELD__V1__READING__READING_F32 && wire->reading != VOXELD__V1__READING__READING_U16)
-        return vx_fail(detail, VX_E_INVALID, "pinhole.reading", "%d is no kind of reading", (int)wire->reading);
+    if (wire->reading != VOXELD__V1__READING__READING_F32 &&
+        wire->reading != VOXELD__V1__READING__READING_U16)
+        return vx_fail(detail, VX_E_INVALID, "pinhole.reading", "%d is no kind of reading",
+                       (int)wire->reading);
     out->width = wire->width;
     out->height = wire->height;
     out->fx = wire->fx_px;
@@ -39,8 +42,8 @@ static vx_err take_pinhole(const Voxeld__V1__Pinhole *wire, struct vx_frame *out
 static vx_err take_range(const Voxeld__V1__RangeImage *wire, struct vx_frame *out, struct vx_detail *detail)
 {
     if (wire->n_elevation_rad != wire->rows)
-        return vx_fail(detail, VX_E_INVALID, "range.elevation_rad", "%zu elevations for %u rows", wire->n_elevation_rad,
-                       wire->rows);
+        return vx_fail(detail, VX_E_INVALID, "range.elevation_rad", "%zu elevations for %u rows",
+                       wire->n_elevation_rad, wire->rows);
     out->width = wire->columns;
     out->height = wire->rows;
     out->first_azimuth_rad = wire->first_azimuth_rad;
@@ -86,13 +89,15 @@ static vx_err take_frame(const struct vxd_stream *stream, const struct vxd_in *i
 
 /* ------------------------------------------------------------------ acceptance */
 
-static vx_err check_order(const struct vxd_stream *stream, const Voxeld__V1__Frame *wire, struct vx_detail *detail)
+static vx_err check_order(const struct vxd_stream *stream, const Voxeld__V1__Frame *wire,
+                          struct vx_detail *detail)
 {
     if (wire->seq <= stream->last_seq)
         return vx_fail(detail, VX_E_ORDER, "seq", "%llu was accepted already, got %llu",
                        (unsigned long long)stream->last_seq, (unsigned long long)wire->seq);
     if (stream->last_seq && wire->stamp_ns < stream->last_stamp_ns && !wire->reset)
-        return vx_fail(detail, VX_E_ORDER, "stamp_ns", "runs backwards by %lld ns; set reset if that is meant",
+        return vx_fail(detail, VX_E_ORDER, "stamp_ns",
+                       "runs backwards by %lld ns; set reset if that is meant",
                        (long long)(stream->last_stamp_ns - wire->stamp_ns));
     return VX_OK;
 }
@@ -136,7 +141,8 @@ static vx_err own_data(struct vxd_frame *f, struct vx_detail *detail)
     return VX_OK;
 }
 
-static vx_err accept_frame(struct vxd_session *session, struct vxd_stream *stream, struct vxd_in *in, struct vx_detail *detail)
+static vx_err accept_frame(struct vxd_session *session, struct vxd_stream *stream, struct vxd_in *in,
+                           struct vx_detail *detail)
 {
     struct vxd_frame *f = calloc(1, sizeof *f);
     if (!f)

@@ -13,8 +13,8 @@ static vx_err check(const struct vxd_server *server, const struct vxd_in *in, st
     if (hello->client.len > 64)
         return vx_fail(detail, VX_E_INVALID, "client", "at most 64 bytes");
     if (hello->min_major > VXW_MAJOR || hello->max_major < VXW_MAJOR)
-        return vx_fail(detail, VX_E_VERSION, "max_major", "this daemon speaks major %d, the client %u to %u", VXW_MAJOR,
-                       hello->min_major, hello->max_major);
+        return vx_fail(detail, VX_E_VERSION, "max_major", "this daemon speaks major %d, the client %u to %u",
+                       VXW_MAJOR, hello->min_major, hello->max_major);
     return VX_OK;
 }
 
@@ -55,8 +55,9 @@ void vxd_verb_hello(struct vxd_server *server, struct vxd_session *session, stru
         return;
     }
     const ProtobufCBinaryData *client = &in->header->hello->client;
-    vxd_log(VXD_LOG_INFO, "session_begin", "session=%llu endpoint=%s client=%s", (unsigned long long)session->serial,
-            in->endpoint->name, vxd_quote(client->data, client->len).text);
+    vxd_log(VXD_LOG_INFO, "session_begin", "session=%llu endpoint=%s client=%s",
+            (unsigned long long)session->serial, in->endpoint->name,
+            vxd_quote(client->data, client->len).text);
     vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__Welcome welcome = VOXELD__V1__WELCOME__INIT;
     Voxeld__V1__Limits limits;

@@ -4,7 +4,8 @@
 
 struct create_request {
     struct vxd_request base;
-    struct vxd_map *map; /* being created; base.map stays NULL, so that the entry isn't held by its own creation */
+    struct vxd_map
+        *map; /* being created; base.map stays NULL, so that the entry isn't held by its own creation */
     struct vx_map_params params;
     struct vx_map_info info;
 };
@@ -39,7 +40,8 @@ static void take_params(const struct vxd_map_defaults *defaults, const Voxeld__V
 static vx_err run(struct vxd_request *request)
 {
     struct create_request *c = (struct create_request *)request;
-    VX_TRY_RET(vx_map_create(request->server->device, c->map->name, &c->params, &c->map->core, &request->detail));
+    VX_TRY_RET(
+        vx_map_create(request->server->device, c->map->name, &c->params, &c->map->core, &request->detail));
     vx_err err = vx_map_get_info(c->map->core, &c->info);
     if (err != VX_OK) {
         vx_map_destroy(c->map->core);

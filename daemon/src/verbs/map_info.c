@@ -39,13 +39,15 @@ static Voxeld__V1__Box *box_fill(const double min_m[3], const double max_m[3], s
     return &out->box;
 }
 
-static void params_fill(const struct vx_map_params *params, Voxeld__V1__Vec3 *origin, Voxeld__V1__MapParams *out)
+static void params_fill(const struct vx_map_params *params, Voxeld__V1__Vec3 *origin,
+                        Voxeld__V1__MapParams *out)
 {
     voxeld__v1__map_params__init(out);
     vec3_fill(params->origin_m, origin);
     out->voxel_size_m = params->voxel_size_m;
     out->origin_m = origin;
-    out->mode = params->mode == VX_TSDF ? VOXELD__V1__MAP_MODE__MAP_TSDF : VOXELD__V1__MAP_MODE__MAP_OCCUPANCY;
+    out->mode =
+        params->mode == VX_TSDF ? VOXELD__V1__MAP_MODE__MAP_TSDF : VOXELD__V1__MAP_MODE__MAP_OCCUPANCY;
     out->truncation_voxels = params->truncation_voxels;
     out->esdf_max_distance_m = params->esdf_max_distance_m;
     out->frame_budget_bytes = params->frame_budget_bytes;

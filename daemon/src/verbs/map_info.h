@@ -8,6 +8,7 @@
 
 void vxd_map_reply_from_info(const struct vx_map_info *info, struct vx_reply *out);
 /* Sends it and frees the request. */
-void vxd_map_info_send(struct vxd_request *request, const struct vxd_map *map, const struct vx_map_info *info);
+void vxd_map_info_send(struct vxd_request *request, const struct vxd_map *map,
+                       const struct vx_map_info *info);
 
 #endif

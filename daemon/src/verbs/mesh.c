@@ -1,6 +1,6 @@
+#include "vx/mesh.h"
 #include "map.h"
 #include "verbs.h"
-#include "vx/mesh.h"
 
 #include <string.h>
 
@@ -103,8 +103,8 @@ void vxd_verb_mesh(struct vxd_server *server, struct vxd_session *session, struc
         return;
     struct mesh_request *m = (struct mesh_request *)r;
     m->min_weight = wire->min_weight;
-    m->options =
-        (struct vx_query_options){.min_epoch = wire->min_epoch, .cancelled = vxd_request_is_cancelled, .context = r};
+    m->options = (struct vx_query_options){
+        .min_epoch = wire->min_epoch, .cancelled = vxd_request_is_cancelled, .context = r};
     vx_err err = vxd_request_use_map(r, &wire->map);
     if (err != VX_OK) {
         vxd_request_fail(r, err);

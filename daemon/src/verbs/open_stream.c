@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-static vx_err check(const struct vxd_server *server, const Voxeld__V1__OpenStream *open, struct vx_detail *detail)
+static vx_err check(const struct vxd_server *server, const Voxeld__V1__OpenStream *open,
+                    struct vx_detail *detail)
 {
     if (server->stopping)
         return vx_fail(detail, VX_E_UNAVAILABLE, "", "the daemon is shutting down");
@@ -14,10 +15,12 @@ static vx_err check(const struct vxd_server *server, const Voxeld__V1__OpenStrea
         return vx_fail(detail, VX_E_INVALID, "min_range_m", "must be 0 or more, is %g", open->min_range_m);
     if (!isfinite(open->max_range_m) || open->max_range_m < 0)
         return vx_fail(detail, VX_E_INVALID, "max_range_m", "must be 0 or more, is %g", open->max_range_m);
-    if (open->delivery != VOXELD__V1__DELIVERY__DELIVERY_ALL && open->delivery != VOXELD__V1__DELIVERY__DELIVERY_LATEST)
+    if (open->delivery != VOXELD__V1__DELIVERY__DELIVERY_ALL &&
+        open->delivery != VOXELD__V1__DELIVERY__DELIVERY_LATEST)
         return vx_fail(detail, VX_E_INVALID, "delivery", "%d is no way of delivery", (int)open->delivery);
     if (open->wait_for_stamps)
-        return vx_fail(detail, VX_E_UNIMPLEMENTED, "wait_for_stamps", "frames are integrated in order of arrival");
+        return vx_fail(detail, VX_E_UNIMPLEMENTED, "wait_for_stamps",
+                       "frames are integrated in order of arrival");
     if (open->durability == VOXELD__V1__ACK_LEVEL__ACK_DURABLE)
         return vx_fail(detail, VX_E_UNIMPLEMENTED, "durability", "this version keeps maps in memory only");
     if (open->durability != VOXELD__V1__ACK_LEVEL__ACK_NONE &&

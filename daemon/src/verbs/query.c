@@ -24,8 +24,8 @@ static vx_err prepare(struct vxd_query *q, uint32_t item_bytes)
 }
 
 void vxd_query_begin(struct vxd_session *session, struct vxd_in *in, const struct vxd_request_ops *ops,
-                     const ProtobufCBinaryData *map, uint64_t min_epoch, const Voxeld__V1__Vec3 *origin_m, uint32_t n,
-                     uint32_t item_bytes, double max_range_m)
+                     const ProtobufCBinaryData *map, uint64_t min_epoch, const Voxeld__V1__Vec3 *origin_m,
+                     uint32_t n, uint32_t item_bytes, double max_range_m)
 {
     struct vxd_request *r = vxd_request_open(session, in, ops);
     if (!r)
@@ -38,8 +38,8 @@ void vxd_query_begin(struct vxd_session *session, struct vxd_in *in, const struc
         q->origin_m[1] = origin_m->y;
         q->origin_m[2] = origin_m->z;
     }
-    q->options =
-        (struct vx_query_options){.min_epoch = min_epoch, .cancelled = vxd_request_is_cancelled, .context = r};
+    q->options = (struct vx_query_options){
+        .min_epoch = min_epoch, .cancelled = vxd_request_is_cancelled, .context = r};
     vx_err err = vxd_request_use_map(r, map);
     if (err == VX_OK)
         err = prepare(q, item_bytes);

@@ -4,9 +4,9 @@
 static vx_err run(struct vxd_request *request)
 {
     struct vxd_query *q = (struct vxd_query *)request;
-    return vx_query_points(request->map->core, &q->options, q->origin_m,
-                            q->n ? (const float *)request->body->data : NULL, q->n,
-                            (struct vx_point_answer *)request->answer->data, &request->reply, &request->detail);
+    return vx_query_points(
+        request->map->core, &q->options, q->origin_m, q->n ? (const float *)request->body->data : NULL, q->n,
+        (struct vx_point_answer *)request->answer->data, &request->reply, &request->detail);
 }
 
 static const struct vxd_request_ops ops = {
@@ -21,5 +21,6 @@ void vxd_verb_query_points(struct vxd_server *server, struct vxd_session *sessio
 {
     const Voxeld__V1__QueryPoints *wire = in->header->query_points;
     (void)server;
-    vxd_query_begin(session, in, &ops, &wire->map, wire->min_epoch, wire->origin_m, wire->n, 3 * sizeof(float), 0);
+    vxd_query_begin(session, in, &ops, &wire->map, wire->min_epoch, wire->origin_m, wire->n,
+                    3 * sizeof(float), 0);
 }

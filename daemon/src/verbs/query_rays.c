@@ -21,6 +21,6 @@ void vxd_verb_query_rays(struct vxd_server *server, struct vxd_session *session,
 {
     const Voxeld__V1__QueryRays *wire = in->header->query_rays;
     (void)server;
-    vxd_query_begin(session, in, &ops, &wire->map, wire->min_epoch, wire->origin_m, wire->n, 6 * sizeof(float),
-                    wire->max_range_m);
+    vxd_query_begin(session, in, &ops, &wire->map, wire->min_epoch, wire->origin_m, wire->n,
+                    6 * sizeof(float), wire->max_range_m);
 }

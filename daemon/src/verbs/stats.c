@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * The core's numbers are asked for on a worker; the maps are held meanwhile.  The report is put together on the loop,
- * which owns everything else in it.
+ * The core's numbers are asked for on a worker; the maps are held meanwhile.  The report is put together on
+ * the loop, which owns everything else in it.
  */
 struct stats_request {
     struct vxd_request base;
@@ -63,7 +63,8 @@ static Voxeld__V1__CodeCount **codes_fill(struct report *r, const uint64_t n[VXD
     return first;
 }
 
-static Voxeld__V1__Latency **latencies_fill(struct report *r, const struct vxd_hist hist[VXD_N_WORK], size_t *n_out)
+static Voxeld__V1__Latency **latencies_fill(struct report *r, const struct vxd_hist hist[VXD_N_WORK],
+                                            size_t *n_out)
 {
     Voxeld__V1__Latency **first = &r->latency_list[r->n_latencies];
     for (int work = 0; work < VXD_N_WORK; ++work) {
@@ -158,7 +159,7 @@ static void report_free(struct report *r)
 
 static bool report_alloc(struct report *r, size_t n_maps, size_t n_streams)
 {
-    size_t n_codes = (n_streams + 1) * VXD_N_CODES, n_latencies = (n_maps + 1) * VXD_N_WORK;
+    size_t n_codes = (n_streams + 2) * VXD_N_CODES, n_latencies = (n_maps + 1) * VXD_N_WORK;
     memset(r, 0, sizeof *r);
     r->maps = calloc(n_maps + 1, sizeof *r->maps);
     r->map_list = calloc(n_maps + 1, sizeof *r->map_list);
@@ -189,6 +190,7 @@ static void report_fill(struct report *r, const struct stats_request *s)
             map_fill(r, s->maps[i], &s->infos[i]);
     r->body.latencies = latencies_fill(r, server->hist, &r->body.n_latencies);
     r->body.errors = codes_fill(r, server->n_errors, &r->body.n_errors);
+    r->body.ended = codes_fill(r, server->n_ended, &r->body.n_ended);
     r->body.n_bad_messages = server->n_bad_messages;
     r->body.transfer_bytes = server->transfer_bytes;
 }
@@ -232,11 +234,8 @@ static void fini(struct vxd_request *request)
     free(s->errs);
 }
 
-static const struct vxd_request_ops ops = {.size = sizeof(struct stats_request),
-                                           .lane = VXD_LANE_MISC,
-                                           .run = run,
-                                           .answer = answer,
-                                           .fini = fini};
+static const struct vxd_request_ops ops = {
+    .size = sizeof(struct stats_request), .lane = VXD_LANE_MISC, .run = run, .answer = answer, .fini = fini};
 
 static vx_err hold_maps(struct stats_request *s)
 {

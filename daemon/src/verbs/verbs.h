@@ -1,9 +1,10 @@
 /*
  * verbs.h - what the daemon does with each message; one file a verb.
  *
- * Every function gets the server, the sender's session (NULL for HELLO only) and the message, whose payload count and
- * endpoint dispatch.c has checked.  Answers, refusals included, are sent before or after the return; nothing blocks.
- * Common to all requests: those of vxd_request_open, and NOT_FOUND / LOADING / INVALID_ARGUMENT for the map's name.
+ * Every function gets the server, the sender's session (NULL for HELLO only) and the message, whose payload
+ * count and endpoint dispatch.c has checked.  Answers, refusals included, are sent before or after the
+ * return; nothing blocks. Common to all requests: those of vxd_request_open, and NOT_FOUND / LOADING /
+ * INVALID_ARGUMENT for the map's name.
  */
 #ifndef VXD_VERBS_H
 #define VXD_VERBS_H
@@ -12,7 +13,8 @@
 
 typedef void vxd_verb(struct vxd_server *server, struct vxd_session *session, struct vxd_in *in);
 
-/* WELCOME.  Errors: UNSUPPORTED_VERSION; INVALID_ARGUMENT; RESOURCE_EXHAUSTED limits.sessions; UNAVAILABLE stopping. */
+/* WELCOME.  Errors: UNSUPPORTED_VERSION; INVALID_ARGUMENT; RESOURCE_EXHAUSTED limits.sessions; UNAVAILABLE
+ * stopping. */
 vxd_verb vxd_verb_hello;
 /* PONG.  Errors: INVALID_ARGUMENT data over 64 bytes. */
 vxd_verb vxd_verb_ping;
@@ -29,19 +31,22 @@ vxd_verb vxd_verb_credit;
 /* UNIMPLEMENTED. */
 vxd_verb vxd_verb_subscribe;
 
-/* STREAM_OK.  Errors: INVALID_ARGUMENT; ALREADY_EXISTS; RESOURCE_EXHAUSTED; UNIMPLEMENTED wait_for_stamps, DURABLE. */
+/* STREAM_OK.  Errors: INVALID_ARGUMENT; ALREADY_EXISTS; RESOURCE_EXHAUSTED; UNIMPLEMENTED wait_for_stamps,
+ * DURABLE. */
 vxd_verb vxd_verb_open_stream;
-/* ACK, or NACK: NOT_FOUND stream; RESOURCE_EXHAUSTED credits, staging, budget, cap; INVALID_ARGUMENT; OUT_OF_ORDER;
- * DEADLINE_EXCEEDED; UNIMPLEMENTED encoding; UNAVAILABLE stopping, device. */
+/* ACK, or NACK: NOT_FOUND stream; RESOURCE_EXHAUSTED credits, staging, budget, cap; INVALID_ARGUMENT;
+ * OUT_OF_ORDER; DEADLINE_EXCEEDED; UNIMPLEMENTED encoding; UNAVAILABLE stopping, device. */
 vxd_verb vxd_verb_frame;
 
-/* RESULT.  Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED; STALE_EPOCH; DEADLINE_EXCEEDED; CANCELLED; UNAVAILABLE. */
+/* RESULT.  Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED; STALE_EPOCH; DEADLINE_EXCEEDED; CANCELLED;
+ * UNAVAILABLE. */
 vxd_verb vxd_verb_query_points;
 vxd_verb vxd_verb_query_spheres;
 vxd_verb vxd_verb_query_rays;
 vxd_verb vxd_verb_mesh;
 
-/* MAP_INFO_REPLY.  Errors: INVALID_ARGUMENT; ALREADY_EXISTS; RESOURCE_EXHAUSTED; UNIMPLEMENTED; UNAVAILABLE. */
+/* MAP_INFO_REPLY.  Errors: INVALID_ARGUMENT; ALREADY_EXISTS; RESOURCE_EXHAUSTED; UNIMPLEMENTED; UNAVAILABLE.
+ */
 vxd_verb vxd_verb_map_create;
 /* MAP_LIST_REPLY. */
 vxd_verb vxd_verb_map_list;

@@ -1,5 +1,6 @@
 /*
- * wire.h - the envelope of VXP/1: prelude, header, payload declarations.  Daemon and clients link this library.
+ * wire.h - the envelope of VXP/1: prelude, header, payload declarations.  Daemon and clients link this
+ * library.
  *
  *     [prelude 16 B] [Header, protobuf, <= 64 KiB] [0..8 payload frames]
  *
@@ -22,8 +23,8 @@ enum {
     VXW_HEADER_MAX_BYTES = 64 * 1024,
     VXW_UNPACKED_MAX_BYTES = 512 * 1024, /* memory that one unpacked header may take */
     VXW_MAX_PAYLOADS = 8,
-    VXW_PART_MAX_BYTES = 1024 * 1024,         /* payload of every message but FRAME */
-    VXW_FRAME_MAX_BYTES = 64 * 1024 * 1024,   /* payload of FRAME */
+    VXW_PART_MAX_BYTES = 1024 * 1024,       /* payload of every message but FRAME */
+    VXW_FRAME_MAX_BYTES = 64 * 1024 * 1024, /* payload of FRAME */
     VXW_SESSION_BYTES = 16
 };
 
@@ -42,26 +43,26 @@ void vxw_prelude_encode(const struct vxw_prelude *prelude, uint8_t *out);
 
 /*
  * Reads and checks a prelude of n bytes.
- * Errors: VX_E_VERSION another major; VX_E_INVALID size, magic, header length (1 .. 64 KiB), more than 8 payloads,
- * non-zero flags or reserved bytes.
+ * Errors: VX_E_VERSION another major; VX_E_INVALID size, magic, header length (1 .. 64 KiB), more than 8
+ * payloads, non-zero flags or reserved bytes.
  */
 vx_err vxw_prelude_decode(const void *bytes, size_t n, struct vxw_prelude *out, struct vx_detail *detail);
 
 /*
  * Unpacks a header under the caps above; *out is the caller's, vxw_header_free frees it.
- * The top level is scanned first: each singular field at most once, the body exactly once and of the prelude's type.
- * Errors (*out = NULL): VX_E_INVALID not the declared length, malformed, a body of another type, a repeated field, not as many payload
- * declarations as the prelude says, an encoding that is no encoding; VX_E_EXHAUSTED over VXW_UNPACKED_MAX_BYTES.
- * VX_E_UNIMPLEMENTED: a well-formed header with a body of a type that this build doesn't know; *out then holds the
- * rest of the header, so that it can be answered.
+ * The top level is scanned first: each singular field at most once, the body exactly once and of the
+ * prelude's type. Errors (*out = NULL): VX_E_INVALID not the declared length, malformed, a body of another
+ * type, a repeated field, not as many payload declarations as the prelude says, an encoding that is no
+ * encoding; VX_E_EXHAUSTED over VXW_UNPACKED_MAX_BYTES. VX_E_UNIMPLEMENTED: a well-formed header with a body
+ * of a type that this build doesn't know; *out then holds the rest of the header, so that it can be answered.
  */
 vx_err vxw_header_unpack(const struct vxw_prelude *prelude, const void *bytes, size_t n, vxw_header **out,
                          struct vx_detail *detail);
 void vxw_header_free(vxw_header *header);
 
 /*
- * Packs a header with its prelude.  prelude: [16] bytes, the caller's.  *bytes (free with free()) has *n bytes.
- * Errors: VX_E_INVALID no body, or more than 64 KiB or 8 payloads; VX_E_NOMEM.
+ * Packs a header with its prelude.  prelude: [16] bytes, the caller's.  *bytes (free with free()) has *n
+ * bytes. Errors: VX_E_INVALID no body, or more than 64 KiB or 8 payloads; VX_E_NOMEM.
  */
 vx_err vxw_header_pack(const vxw_header *header, uint8_t *prelude, uint8_t **bytes, size_t *n,
                        struct vx_detail *detail);

@@ -68,8 +68,10 @@ START_TEST(other_versions_are_refused)
 {
     struct vxd_peer peer;
     vxd_peer_open(&peer, &proc, "admin");
-    vxd_peer_expect_error(&peer, send_hello(&peer, 2, 3), VOXELD__V1__CODE__CODE_UNSUPPORTED_VERSION, "max_major");
-    vxd_peer_expect_error(&peer, send_hello(&peer, 0, 0), VOXELD__V1__CODE__CODE_UNSUPPORTED_VERSION, "max_major");
+    vxd_peer_expect_error(&peer, send_hello(&peer, 2, 3), VOXELD__V1__CODE__CODE_UNSUPPORTED_VERSION,
+                          "max_major");
+    vxd_peer_expect_error(&peer, send_hello(&peer, 0, 0), VOXELD__V1__CODE__CODE_UNSUPPORTED_VERSION,
+                          "max_major");
     vxd_peer_close(&peer);
 }
 END_TEST
@@ -101,7 +103,8 @@ START_TEST(bye_ends_the_session)
     vxd_peer_hello(&peer, &proc, "query");
     header.body_case = VOXELD__V1__HEADER__BODY_BYE;
     header.bye = &bye;
-    struct vxd_got got = vxd_peer_expect(&peer, VOXELD__V1__HEADER__BODY_BYE, vxd_peer_send(&peer, &header, NULL, 0));
+    struct vxd_got got =
+        vxd_peer_expect(&peer, VOXELD__V1__HEADER__BODY_BYE, vxd_peer_send(&peer, &header, NULL, 0));
     vxd_got_free(&got);
     vxd_peer_expect_error(&peer, send_list(&peer), VOXELD__V1__CODE__CODE_UNAUTHENTICATED, "session");
     vxd_peer_close(&peer);
@@ -137,14 +140,15 @@ START_TEST(ping_brings_its_data_back)
     header.body_case = VOXELD__V1__HEADER__BODY_PING;
     header.ping = &ping;
     ping.data = (ProtobufCBinaryData){64, (uint8_t *)data};
-    struct vxd_got got = vxd_peer_expect(&peer, VOXELD__V1__HEADER__BODY_PONG, vxd_peer_send(&peer, &header, NULL, 0));
+    struct vxd_got got =
+        vxd_peer_expect(&peer, VOXELD__V1__HEADER__BODY_PONG, vxd_peer_send(&peer, &header, NULL, 0));
     ck_assert_uint_eq(got.header->pong->data.len, 64);
     ck_assert_mem_eq(got.header->pong->data.data, data, 64);
     vxd_got_free(&got);
     ping.data.len = 65;
     header.req_id = 0;
-    vxd_peer_expect_error(&peer, vxd_peer_send(&peer, &header, NULL, 0), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
-                          "data");
+    vxd_peer_expect_error(&peer, vxd_peer_send(&peer, &header, NULL, 0),
+                          VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "data");
     vxd_peer_close(&peer);
 }
 END_TEST

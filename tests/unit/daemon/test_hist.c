@@ -50,7 +50,8 @@ START_TEST(quantiles_are_close)
     qsort(value, N, sizeof *value, compare);
     for (int q = 1; q <= 99; ++q) {
         double exact = (double)value[(q * N + 99) / 100 - 1], got = (double)vxd_hist_quantile(&h, q / 100.0);
-        ck_assert_msg(got >= exact && got <= exact * (1 + 1.0 / 16) + 1, "q=%d exact=%g got=%g", q, exact, got);
+        ck_assert_msg(got >= exact && got <= exact * (1 + 1.0 / 16) + 1, "q=%d exact=%g got=%g", q, exact,
+                      got);
     }
     ck_assert_uint_eq(vxd_hist_quantile(&h, 1), value[N - 1]);
 }

@@ -37,7 +37,8 @@ START_TEST(crc_any_length_and_alignment)
         for (size_t n = 0; n < 280; ++n) {
             uint32_t whole = vxw_crc32c(0, data + at, n);
             ck_assert_uint_eq(whole, vxw_crc32c_portable(0, data + at, n));
-            ck_assert_uint_eq(whole, vxw_crc32c(vxw_crc32c(0, data + at, n / 3), data + at + n / 3, n - n / 3));
+            ck_assert_uint_eq(whole,
+                              vxw_crc32c(vxw_crc32c(0, data + at, n / 3), data + at + n / 3, n - n / 3));
         }
     }
 }
@@ -47,7 +48,8 @@ END_TEST
 
 START_TEST(prelude_round_trip)
 {
-    struct vxw_prelude in = {.major = 1, .minor = 9, .type = 0x1234, .header_bytes = 65536, .n_payloads = 8}, out;
+    struct vxw_prelude in = {.major = 1, .minor = 9, .type = 0x1234, .header_bytes = 65536, .n_payloads = 8},
+                       out;
     uint8_t bytes[VXW_PRELUDE_BYTES];
     static const uint8_t expected[] = {'V', 'X', 'P', '1', 1, 9, 0x34, 0x12, 0, 0, 1, 0, 8, 0, 0, 0};
     vxw_prelude_encode(&in, bytes);
@@ -68,11 +70,11 @@ START_TEST(prelude_refusals)
         uint8_t value;
         vx_err err;
         const char *field;
-    } bad[] = {{0, 'v', VX_E_INVALID, "prelude.magic"},      {3, '2', VX_E_INVALID, "prelude.magic"},
-               {4, 0, VX_E_VERSION, "prelude.major"},        {4, 2, VX_E_VERSION, "prelude.major"},
-               {8, 0, VX_E_INVALID, "prelude.header_len"},   {10, 1, VX_E_INVALID, "prelude.header_len"},
+    } bad[] = {{0, 'v', VX_E_INVALID, "prelude.magic"},        {3, '2', VX_E_INVALID, "prelude.magic"},
+               {4, 0, VX_E_VERSION, "prelude.major"},          {4, 2, VX_E_VERSION, "prelude.major"},
+               {8, 0, VX_E_INVALID, "prelude.header_len"},     {10, 1, VX_E_INVALID, "prelude.header_len"},
                {11, 0xff, VX_E_INVALID, "prelude.header_len"}, {12, 9, VX_E_INVALID, "prelude.n_payload"},
-               {13, 1, VX_E_INVALID, "prelude.flags"},       {14, 1, VX_E_INVALID, "prelude.flags"},
+               {13, 1, VX_E_INVALID, "prelude.flags"},         {14, 1, VX_E_INVALID, "prelude.flags"},
                {15, 1, VX_E_INVALID, "prelude.flags"}};
     struct vxw_prelude good = {.major = 1, .type = 18, .header_bytes = 1, .n_payloads = 0}, out;
     uint8_t bytes[VXW_PRELUDE_BYTES + 1] = {0};
@@ -85,7 +87,8 @@ START_TEST(prelude_refusals)
     }
     vxw_prelude_encode(&good, bytes);
     for (size_t n = 0; n <= sizeof bytes; ++n)
-        ck_assert_int_eq(vxw_prelude_decode(bytes, n, &out, &detail), n == VXW_PRELUDE_BYTES ? VX_OK : VX_E_INVALID);
+        ck_assert_int_eq(vxw_prelude_decode(bytes, n, &out, &detail),
+                         n == VXW_PRELUDE_BYTES ? VX_OK : VX_E_INVALID);
 }
 END_TEST
 
@@ -149,7 +152,12 @@ START_TEST(header_refusals)
         {"the same body twice", {0x92, 1, 0, 0x92, 1, 0}, 6, 18, 0, "prelude.type"},
         {"req_id twice", {0x10, 5, 0x10, 6, 0x92, 1, 0}, 7, 18, 0, "header"},
         {"a varint without end", {0xff, 0xff, 0xff}, 3, 18, 0, "header"},
-        {"a varint that is too long", {0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, 12, 18, 0, "header"},
+        {"a varint that is too long",
+         {0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1},
+         12,
+         18,
+         0,
+         "header"},
         {"a length beyond the end", {0x92, 1, 9, 0}, 4, 18, 0, "header"},
         {"a group", {0x93, 1, 0x94, 1}, 4, 18, 0, "header"},
         {"field 0", {0x02, 0, 0x92, 1, 0}, 5, 18, 0, "header"},

@@ -1,0 +1,113 @@
+#include "csv.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads a line without its end; false at the end of the file.  Over-long lines are cut, which their values
+ * show. */
+static bool read_line(struct csv *csv)
+{
+    size_t n = 0;
+    int c = getc(csv->file);
+    if (c == EOF)
+        return false;
+    csv->line++;
+    for (; c != EOF && c != '\n'; c = getc(csv->file))
+        if (n + 1 < sizeof csv->text)
+            csv->text[n++] = c == '\0' ? '?' : (char)c;
+    while (n > 0 && (csv->text[n - 1] == '\r' || csv->text[n - 1] == ' ' || csv->text[n - 1] == '\t'))
+        n--;
+    csv->text[n] = '\0';
+    return true;
+}
+
+/* The field at *at: its text without blanks around it; moves *at behind the comma, to NULL at the end of the
+ * line. */
+static void next_field(char **at, char **begin, size_t *n)
+{
+    char *p = *at + strspn(*at, " \t");
+    const size_t length = strcspn(p, ",");
+    size_t kept = length;
+    *at = p[length] == ',' ? p + length + 1 : NULL;
+    while (kept > 0 && (p[kept - 1] == ' ' || p[kept - 1] == '\t'))
+        kept--;
+    if (kept >= 2 && p[0] == '"' && p[kept - 1] == '"') {
+        p++;
+        kept -= 2;
+    }
+    *begin = p;
+    *n = kept;
+}
+
+static vx_err bad_header(const struct csv *csv, const char *const *wanted, int n_wanted, const char *why,
+                         struct vx_detail *detail)
+{
+    char header[128] = "";
+    for (int i = 0; i < n_wanted; i++)
+        snprintf(header + strlen(header), sizeof header - strlen(header), "%s%s", i ? "," : "", wanted[i]);
+    return vx_fail(detail, VX_E_INVALID, "header", "%s: %s; the first row must name the columns: %s",
+                   csv->name, why, header);
+}
+
+vx_err csv_begin(struct csv *csv, const char *const *wanted, int n_wanted, struct vx_detail *detail)
+{
+    csv->line = 0;
+    csv->n_wanted = n_wanted;
+    for (int i = 0; i < CSV_MAX_COLUMNS; i++)
+        csv->place[i] = -1;
+    if (!read_line(csv))
+        return bad_header(csv, wanted, n_wanted, "the file is empty", detail);
+    if (strncmp(csv->text, "\xef\xbb\xbf", 3) == 0) /* the mark that spreadsheets put first */
+        memmove(csv->text, csv->text + 3, strlen(csv->text) - 2);
+    char *at = csv->text;
+    for (int column = 0; at; column++) {
+        char *begin;
+        size_t n;
+        next_field(&at, &begin, &n);
+        for (int i = 0; i < n_wanted; i++) {
+            if (strlen(wanted[i]) != n || strncmp(wanted[i], begin, n) != 0)
+                continue;
+            if (csv->place[i] >= 0)
+                return bad_header(csv, wanted, n_wanted, "a column is there twice", detail);
+            csv->place[i] = column;
+        }
+    }
+    for (int i = 0; i < n_wanted; i++) {
+        char why[64];
+        snprintf(why, sizeof why, "there is no column '%s'", wanted[i]);
+        if (csv->place[i] < 0)
+            return bad_header(csv, wanted, n_wanted, why, detail);
+    }
+    return VX_OK;
+}
+
+vx_err csv_next(struct csv *csv, double *value, int *end, struct vx_detail *detail)
+{
+    *end = 0;
+    do {
+        if (!read_line(csv)) {
+            *end = 1;
+            return VX_OK;
+        }
+    } while (csv->text[0] == '\0');
+    int n_found = 0;
+    char *at = csv->text;
+    for (int column = 0; at; column++) {
+        char *begin, *stop;
+        size_t n;
+        next_field(&at, &begin, &n);
+        for (int i = 0; i < csv->n_wanted; i++) {
+            if (csv->place[i] != column)
+                continue;
+            value[i] = strtod(begin, &stop);
+            if (n == 0 || stop != begin + n)
+                return vx_fail(detail, VX_E_INVALID, "row", "%s line %zu: column %d, '%.*s', is no number",
+                               csv->name, csv->line, column + 1, n > 40 ? 40 : (int)n, begin);
+            n_found++;
+        }
+    }
+    if (n_found != csv->n_wanted)
+        return vx_fail(detail, VX_E_INVALID, "row", "%s line %zu has too few columns", csv->name, csv->line);
+    return VX_OK;
+}

@@ -1,0 +1,86 @@
+#include "ply.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const double FLOAT_LIMIT_M = 128; /* 2^7: floats below it are 7.6e-6 m apart at most */
+
+static void put_u32(uint8_t *out, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (uint8_t)(v >> (8 * i));
+}
+
+static void put_f32(uint8_t *out, float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    put_u32(out, bits);
+}
+
+static void put_f64(uint8_t *out, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    put_u32(out, (uint32_t)bits);
+    put_u32(out + 4, (uint32_t)(bits >> 32));
+}
+
+/* true when some world coordinate is too large for a float. */
+static bool needs_double(const struct vxc_mesh *mesh)
+{
+    for (size_t i = 0; i < (size_t)mesh->n_vertices * 3; i++)
+        if (fabs(mesh->origin_m[i % 3] + (double)mesh->vertices[i]) >= FLOAT_LIMIT_M)
+            return true;
+    return false;
+}
+
+static bool write_vertices(FILE *file, const struct vxc_mesh *mesh, bool wide)
+{
+    const size_t coordinate_bytes = wide ? 8 : 4, bytes = 3 * coordinate_bytes + 12;
+    for (size_t v = 0; v < mesh->n_vertices; v++) {
+        uint8_t record[36];
+        for (size_t a = 0; a < 3; a++) {
+            const double world = mesh->origin_m[a] + (double)mesh->vertices[3 * v + a];
+            if (wide)
+                put_f64(record + 8 * a, world);
+            else
+                put_f32(record + 4 * a, (float)world);
+            put_f32(record + 3 * coordinate_bytes + 4 * a, mesh->normals[3 * v + a]);
+        }
+        if (fwrite(record, bytes, 1, file) != 1)
+            return false;
+    }
+    return true;
+}
+
+static bool write_triangles(FILE *file, const struct vxc_mesh *mesh)
+{
+    for (size_t t = 0; t < mesh->n_triangles; t++) {
+        uint8_t record[13] = {3};
+        for (size_t k = 0; k < 3; k++)
+            put_u32(record + 1 + 4 * k, mesh->triangles[3 * t + k]);
+        if (fwrite(record, sizeof record, 1, file) != 1)
+            return false;
+    }
+    return true;
+}
+
+vx_err ply_write(FILE *file, const struct vxc_mesh *mesh, struct vx_detail *detail)
+{
+    const bool wide = needs_double(mesh);
+    const char *type = wide ? "double" : "float";
+    fprintf(file,
+            "ply\nformat binary_little_endian 1.0\ncomment voxeld map %s epoch %llu, metres\n"
+            "element vertex %u\nproperty %s x\nproperty %s y\nproperty %s z\n"
+            "property float nx\nproperty float ny\nproperty float nz\n"
+            "element face %u\nproperty list uchar int vertex_indices\nend_header\n",
+            mesh->state.name, (unsigned long long)mesh->state.epoch, mesh->n_vertices, type, type, type,
+            mesh->n_triangles);
+    if (ferror(file) || !write_vertices(file, mesh, wide) || !write_triangles(file, mesh) ||
+        fflush(file) != 0)
+        return vx_fail(detail, VX_E_UNAVAILABLE, "output", "the file cannot be written: %s", strerror(errno));
+    return VX_OK;
+}

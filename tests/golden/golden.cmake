@@ -1,0 +1,6 @@
+add_library(wire_fill STATIC ${CMAKE_CURRENT_SOURCE_DIR}/support/wire_fill.c)
+target_include_directories(wire_fill PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/support)
+target_link_libraries(wire_fill PUBLIC vx_wire)
+vx_program(make_golden SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/golden/make_golden.c LIBS wire_fill)
+vx_test(test_golden LABELS unit LIBS wire_fill SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/golden/test_golden.c)
+target_compile_definitions(test_golden PRIVATE GOLDEN_FILE="${CMAKE_CURRENT_SOURCE_DIR}/golden/messages.hex")

@@ -1,0 +1,11 @@
+# Readers and parts of voxelctl.
+add_library(vxc_set_fixture STATIC ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients/set_fixture.c)
+target_include_directories(vxc_set_fixture PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients)
+target_compile_definitions(vxc_set_fixture PRIVATE SOURCE_ROOT="${CMAKE_SOURCE_DIR}")
+target_link_libraries(vxc_set_fixture PUBLIC vxc_readers PkgConfig::CHECK PRIVATE PkgConfig::PNG)
+foreach(topic pose depth_sets lidar_sets hostile recorded)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients/test_${topic}.c)
+    vx_test(test_readers_${topic} LABELS unit LIBS vxc_set_fixture SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients/test_${topic}.c)
+  endif()
+endforeach()
+vx_test(test_voxelctl_parts LABELS unit LIBS voxelctl_parts PkgConfig::PNG SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients/test_cli_parts.c)

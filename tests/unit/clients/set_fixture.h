@@ -1,0 +1,42 @@
+/* set_fixture.h - tiny datasets in a private folder, for the tests of the readers. */
+#ifndef SET_FIXTURE_H
+#define SET_FIXTURE_H
+
+#include "vxc_reader.h"
+
+#include <check.h>
+#include <stddef.h>
+
+/* A private folder, made anew for each test and removed after it. */
+void set_begin(void);
+void set_end(void);
+/* "folder/name"; the string lives until the next call but seven. */
+const char *set_path(const char *name);
+
+/* Files in it; folders on the way are made. */
+void set_bytes(const char *name, const void *data, size_t n);
+void set_text(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* 16-bit grey image whose pixel (u, v) is base + 10 v + u. */
+void set_png16(const char *name, uint32_t width, uint32_t height, uint16_t base);
+void set_pgm16(const char *name, uint32_t width, uint32_t height, uint16_t base);
+/* An image that is no depth: 8-bit grey (colour = 0) or RGB (1). */
+void set_png8(const char *name, int colour);
+
+/* Opens name below the folder; must succeed. */
+struct vxc_reader *set_open(const char *name, const struct vxc_reader_options *options);
+/* Opening must fail with this code, and the words must hold `words`. */
+void set_refuses(const char *name, const struct vxc_reader_options *options, vx_err err, const char *words);
+/* The next frame; must be good. */
+void set_next(struct vxc_reader *reader, struct vxc_frame *frame);
+/* The next frame must be refused with this code and these words. */
+void set_next_refused(struct vxc_reader *reader, vx_err err, const char *words);
+void set_at_end(struct vxc_reader *reader);
+/* Position and quaternion within 1e-12. */
+void set_pose_is(const struct vxc_pose *pose, double x, double y, double z, double qx, double qy, double qz,
+                 double qw);
+
+/* Folder of recorded data (VOXELD_TEST_DATA, else ../shared/data beside the checkout); NULL, with the reason
+ * printed, when it is not there. */
+const char *set_recorded(void);
+
+#endif

@@ -1,0 +1,192 @@
+/* test_readers.c - queries and mesh of maps that the integrator made, also beside a writer. */
+#include "vx/mesh.h"
+#include "vx/query.h"
+
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { W = 160, H = 120 };
+
+/* A camera at the map's origin that looks along z at a wall. */
+static vx_err integrate_wall(struct vx_map *map, double depth_m, int64_t stamp_ns)
+{
+    static float image[W * H];
+    struct vx_frame frame = {.sensor = VX_DEPTH,
+                             .stamp_ns = stamp_ns,
+                             .n_poses = 1,
+                             .width = W,
+                             .height = H,
+                             .fx = 140,
+                             .fy = 140,
+                             .cx = 79.5,
+                             .cy = 59.5,
+                             .encoding = VX_F32,
+                             .data = image,
+                             .data_bytes = sizeof image,
+                             .no_return_value = NAN};
+    struct vx_frame_result result;
+    struct vx_detail detail = {.text = ""};
+    vx_err err;
+
+    memcpy(frame.pose[0].position_m, (double[3]){1000.0, -2000.0, 30.0}, sizeof frame.pose[0].position_m);
+    frame.pose[0].rotation_xyzw[3] = 1;
+    for (int i = 0; i < W * H; i++)
+        image[i] = (float)depth_m;
+    err = vx_map_integrate(map, &frame, &result, &detail);
+    ck_assert_msg(err == VX_OK, "%s: %s %s", vx_err_name(err), detail.field, detail.text);
+    return err;
+}
+
+static void open_map(struct vx_device **device, struct vx_map **map, enum vxk_backend backend)
+{
+    struct vx_device_params dp = {.backend = backend, .n_threads = 2, .cap_bytes = 512ull << 20};
+    struct vx_map_params p;
+    struct vx_detail detail;
+
+    vx_map_params_default(&p);
+    memcpy(p.origin_m, (double[3]){990, -2010, 20}, sizeof p.origin_m);
+    ck_assert_int_eq(vx_device_open(&dp, device, &detail), VX_OK);
+    ck_assert_int_eq(vx_map_create(*device, "wall", &p, map, &detail), VX_OK);
+}
+
+static const double origin[3] = {1000, -2000, 30};
+
+START_TEST(wall)
+{
+    struct vx_device *device;
+    struct vx_map *map;
+    struct vx_reply reply;
+    struct vx_detail detail;
+    struct vx_mesh mesh;
+    float points[40][3], spheres[2][4] = {{0, 0, 1.7f, 0.25f}, {0, 0, 1.7f, 0.35f}},
+                         rays[2][6] = {{0, 0, 0.3f, 0, 0, 2}, {0, 0, 0.3f, 0.2f, -0.1f, 1}};
+    struct vx_point_answer a[40];
+    struct vx_ray_answer r[2];
+
+    open_map(&device, &map, _i ? VXK_GUARD : VXK_CPU);
+    ck_assert_int_eq(vx_query_points(map, NULL, origin, points[0], 0, a, &reply, &detail), VX_OK);
+    ck_assert_uint_eq(reply.epoch, 0);
+    for (int k = 0; k < 5; k++)
+        integrate_wall(map, 2.0, 1000 + k);
+    for (int i = 0; i < 40; i++) {
+        points[i][0] = 0.1f;
+        points[i][1] = -0.05f;
+        points[i][2] = (float)(0.31 + 0.047 * i);
+    }
+    ck_assert_int_eq(vx_query_points(map, NULL, origin, points[0], 40, a, &reply, &detail), VX_OK);
+    ck_assert_uint_eq(reply.epoch, 5);
+    ck_assert_uint_eq(reply.esdf_epoch, 5);
+    ck_assert_int_eq(reply.newest_stamp_ns, 1004);
+    ck_assert_double_eq_tol(reply.max_distance_m, 0.5, 1e-9);
+    for (int i = 0; i < 40; i++) {
+        double to_wall = 2.0 - points[i][2];
+        if (to_wall > 0.05)
+            ck_assert_uint_eq(a[i].state, VX_STATE_FREE);
+        if (to_wall < -0.2)
+            ck_assert_uint_eq(a[i].state, VX_STATE_UNKNOWN);
+        if (to_wall > 0.55)
+            ck_assert_uint_eq(a[i].status, 0);
+        if (to_wall > 0.45 || to_wall < 0.02)
+            continue;
+        ck_assert_uint_eq(a[i].status, VX_Q_DISTANCE | VX_Q_GRADIENT);
+        ck_assert_double_eq_tol(a[i].distance_m, to_wall, 0.011);
+        ck_assert_float_lt(a[i].gradient[2], -0.95f);
+    }
+    ck_assert_int_eq(vx_query_spheres(map, NULL, origin, spheres[0], 2, a, &reply, &detail), VX_OK);
+    ck_assert_uint_eq(a[0].status & (VX_Q_COLLIDES | VX_Q_TOUCHES_UNKNOWN), 0);
+    ck_assert_uint_eq(a[1].status & VX_Q_COLLIDES, VX_Q_COLLIDES);
+    ck_assert_double_eq_tol(a[0].distance_m, 0.05, 0.011);
+    ck_assert_int_eq(vx_query_rays(map, NULL, origin, rays[0], 2, 4.0, r, &reply, &detail), VX_OK);
+    ck_assert_double_eq_tol(r[0].range_m, 1.7, 0.005);
+    ck_assert_double_eq_tol(r[1].range_m, 1.7 * sqrt(1.05), 0.01);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(r[i].state, VX_STATE_OCCUPIED);
+        ck_assert(isnan(r[i].unknown_from_m));
+        ck_assert_float_lt(r[i].normal[2], -0.99f);
+    }
+    ck_assert_int_eq(vx_mesh_extract(map, NULL, 0, &mesh, &reply, &detail), VX_OK);
+    ck_assert_uint_gt(mesh.n_triangles, 1000);
+    for (uint32_t i = 0; i < mesh.n_vertices; i++) {
+        ck_assert_double_eq_tol(mesh.vertices[3 * i + 2] + mesh.origin_m[2] - origin[2], 2.0, 0.004);
+        ck_assert_float_lt(mesh.normals[3 * i + 2], -0.9f);
+    }
+    vx_mesh_fini(&mesh);
+    ck_assert_int_eq(vx_map_clear(map), VX_OK);
+    ck_assert_int_eq(vx_query_points(map, NULL, origin, points[0], 40, a, &reply, &detail), VX_OK);
+    for (int i = 0; i < 40; i++)
+        ck_assert(a[i].status == 0 && a[i].state == VX_STATE_UNKNOWN);
+    vx_map_destroy(map);
+    vx_device_close(device);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ beside a writer */
+
+struct beside {
+    struct vx_map *map;
+    int stop, n_batches;
+};
+
+static void *read_on(void *context)
+{
+    struct beside *b = context;
+    uint64_t epoch = 0;
+
+    while (!__atomic_load_n(&b->stop, __ATOMIC_ACQUIRE)) {
+        float p[2][4] = {{0, 0, 1.2f, 0.1f}, {0.2f, 0.1f, 1.9f, 0.3f}};
+        struct vx_point_answer a[2];
+        struct vx_reply reply;
+        struct vx_detail detail;
+        struct vx_mesh mesh;
+        ck_assert_int_eq(vx_query_spheres(b->map, NULL, origin, p[0], 2, a, &reply, &detail), VX_OK);
+        ck_assert(reply.epoch >= epoch && reply.esdf_epoch == reply.epoch);
+        epoch = reply.epoch;
+        ck_assert_int_eq(vx_mesh_extract(b->map, NULL, 0, &mesh, &reply, &detail), VX_OK);
+        for (uint32_t i = 0; i < 3 * mesh.n_triangles; i++)
+            ck_assert_uint_lt(mesh.triangles[i], mesh.n_vertices);
+        vx_mesh_fini(&mesh);
+        __atomic_fetch_add(&b->n_batches, 1, __ATOMIC_ACQ_REL);
+    }
+    return NULL;
+}
+
+START_TEST(beside_a_writer)
+{
+    struct vx_device *device;
+    struct beside b = {0};
+    pthread_t thread;
+    int frames = 0;
+
+    open_map(&device, &b.map, VXK_CPU);
+    ck_assert_int_eq(pthread_create(&thread, NULL, read_on, &b), 0);
+    while (__atomic_load_n(&b.n_batches, __ATOMIC_ACQUIRE) < 15 || frames < 15) {
+        integrate_wall(b.map, 2.0 - 0.05 * (frames % 12), frames);
+        frames++;
+    }
+    __atomic_store_n(&b.stop, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    vx_map_destroy(b.map);
+    vx_device_close(device);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("readers");
+    TCase *t = tcase_create("core");
+    SRunner *r;
+    int failed;
+
+    tcase_set_timeout(t, 0);
+    tcase_add_loop_test(t, wall, 0, 2);
+    tcase_add_test(t, beside_a_writer);
+    suite_add_tcase(s, t);
+    r = srunner_create(s);
+    srunner_run_all(r, CK_ENV);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
