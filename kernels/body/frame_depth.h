@@ -68,12 +68,13 @@ VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
     b->free_all = vxk_min(b->free_all, o->free_all);
     b->free_any = vxk_max(b->free_any, o->free_any);
 }
-/* Adds a reading d whose band reaches `band` to either side and which clears everything nearer than `clear`. */
-VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float band, float clear)
+/* Adds a reading d whose band reaches `before` to the near side and `behind` to the far side, and which clears everything nearer
+ * than `clear`. */
+VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float before, float behind, float clear)
 {
     if (d > 0.0f && d < VXK_D_OPEN) {
-        b->hit_lo = vxk_min(b->hit_lo, d - band);
-        b->hit_hi = vxk_max(b->hit_hi, d + band);
+        b->hit_lo = vxk_min(b->hit_lo, d - before);
+        b->hit_hi = vxk_max(b->hit_hi, d + behind);
     }
     b->free_all = vxk_min(b->free_all, d > 0.0f ? clear : -1e30f);
     b->free_any = vxk_max(b->free_any, d > 0.0f ? clear : -1e30f);
@@ -193,7 +194,7 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
             clear = d - (band + 3.0f * f->noise * d * d);
         }
         a->s.slope[at] = g;
-        vxk_bounds_add(&b, d, band, clear);
+        vxk_bounds_add(&b, d, band, f->trunc, clear);
     }
     a->s.strip[i] = b;
 }

@@ -124,7 +124,7 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
             a->s.depth[at] = w == ~0ull ? VXK_D_INVALID : a->s.ray[(uint32_t)w].r;
         }
         d = a->s.depth[at];
-        vxk_bounds_add(&b, d, f->trunc, d < VXK_D_OPEN ? d - f->clear : f->max_d);
+        vxk_bounds_add(&b, d, f->trunc, f->trunc, d < VXK_D_OPEN ? d - f->clear : f->max_d);
     }
     a->s.strip[i] = b;
 }
