@@ -28,7 +28,7 @@ vx_err vx__workspace_init(struct vx_map *map)
 void vx__workspace_fini(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
-    struct vx__array *const all[] = {&w->counters, &w->image, &w->beam, &w->depth, &w->inverse, &w->slope, &w->strip, &w->level[0], &w->level[1], &w->level[2], &w->ray, &w->bin,
+    struct vx__array *const all[] = {&w->counters, &w->image, &w->beam, &w->depth, &w->inverse, &w->slope, &w->front, &w->strip, &w->level[0], &w->level[1], &w->level[2], &w->ray, &w->bin,
                                      &w->chunk, &w->word, &w->code, &w->work_of, &w->value_of, &w->record, &w->work, &w->active,
                                      &w->free_, &w->seen, &w->sum, &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,
                                      &w->hit_base, &w->acc};
@@ -74,6 +74,7 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         {&w->depth, bins * 4},
         {&w->inverse, is_lidar(f) ? 0 : bins * 4},
         {&w->slope, is_lidar(f) ? 0 : bins * 4},
+        {&w->front, is_lidar(f) ? 0 : bins * 4},
         {&w->strip, (uint64_t)f->n_tx[0] * (uint64_t)f->height * sizeof *s->strip},
         {&w->level[0], (uint64_t)f->n_tx[0] * (uint64_t)f->n_ty[0] * sizeof *s->strip},
         {&w->level[1], (uint64_t)f->n_tx[1] * (uint64_t)f->n_ty[1] * sizeof *s->strip},
@@ -108,6 +109,7 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
                                   .depth = w->depth.ptr,
                                   .inverse = w->inverse.ptr,
                                   .slope = w->slope.ptr,
+                                  .front = w->front.ptr,
                                   .strip = w->strip.ptr,
                                   .level = {w->level[0].ptr, w->level[1].ptr, w->level[2].ptr},
                                   .chunk = w->chunk.ptr,

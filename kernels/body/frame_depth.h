@@ -130,7 +130,7 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
  * Along a plane 1/depth is linear in the pixel, so pairs of pixels on opposite sides of a reading average to it exactly,
  * and a pair that does not (by more than the sensor's noise explains) lies across an edge and is left out.  The 5 x 5
  * samples reach about one voxel; a voxel thus sees the mean of what falls on it and not one noisy pixel.
- * Writes s.depth, s.slope and s.strip.
+ * Writes s.depth, s.slope, s.front and s.strip.
  */
 #define vxk_frame_smooth_args vxk_frame_args
 VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
@@ -140,11 +140,11 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
     const int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE, width = f->width;
     const int n = vxk_mini(VXK_TILE, width - u0);
     const float fx = f->fx, fy = f->fy, gate = 7.5f * f->noise;
-    float q0[VXK_TILE], sum[VXK_TILE], count[VXK_TILE], suu[VXK_TILE], suv[VXK_TILE], svv[VXK_TILE], sqx[VXK_TILE], sqy[VXK_TILE], most = 0.0f;
+    float q0[VXK_TILE], sum[VXK_TILE], count[VXK_TILE], suu[VXK_TILE], suv[VXK_TILE], svv[VXK_TILE], sqx[VXK_TILE], sqy[VXK_TILE], near[VXK_TILE], most = 0.0f;
     struct vxk_bounds b = vxk_bounds_none();
     int step;
     for (int k = 0; k < VXK_TILE; k++) {
-        q0[k] = k < n ? inverse[row * width + u0 + k] : 0.0f;
+        near[k] = q0[k] = k < n ? inverse[row * width + u0 + k] : 0.0f;
         sum[k] = q0[k];
         count[k] = 1.0f;
         suu[k] = suv[k] = svv[k] = sqx[k] = sqy[k] = 0.0f;
@@ -159,12 +159,13 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
         for (int h = j ? -2 : 1; h <= 2; h++) {
             int du = h * step;
             const float *p = inverse + (row + dv) * width + u0 + du, *m = inverse + (row - dv) * width + u0 - du;
-            float x = (float)du, y = (float)dv;
+            float x = (float)du, y = (float)dv, close = (j <= 1) & (h >= -1) & (h <= 1) ? 1.0f : 0.0f;
             if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_TILE - 1 + vxk_maxi(du, -du) >= width)
                 continue; /* the outermost strips see fewer samples */
             for (int k = 0; k < VXK_TILE; k++) {
                 float qp = p[k], qm = m[k], off = vxk_abs(qp + qm - 2.0f * q0[k]);
                 float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0[k] * q0[k]) ? 1.0f : 0.0f;
+                near[k] = vxk_max(near[k], close * vxk_max(qp, qm));
                 sum[k] += w * (qp + qm);
                 count[k] += 2.0f * w;
                 suu[k] += w * (x * x);
@@ -194,7 +195,10 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
             clear = d - (band + 3.0f * f->noise * d * d);
         }
         a->s.slope[at] = g;
+        a->s.front[at] = near[k] > 0.0f ? vxk_min(1.0f / near[k], d) : d;
         vxk_bounds_add(&b, d, band, f->trunc, clear);
+        if (a->s.front[at] < d)
+            vxk_bounds_add(&b, a->s.front[at], f->trunc, f->trunc, d > 0.0f ? vxk_min(clear, a->s.front[at] - f->trunc) : -1e30f);
     }
     a->s.strip[i] = b;
 }

@@ -114,6 +114,7 @@ struct vxk_frame_space {
     struct vxk_frame_counters *c;
     float *depth;                /* [height][width] voxels; LiDAR: ranges of the bins */
     float *inverse;              /* depth images: [height][width] 1 / depth, 0 without a surface */
+    float *front;                /* depth images: [height][width] nearest surface within about half a voxel of the reading's ray */
     float *slope;                /* depth images: [height][width] distance to the surface's plane for a step along z */
     struct vxk_bounds *strip;    /* [height][n_tx[0]] rows of tiles of level 0 */
     struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */

@@ -70,13 +70,13 @@ VXK_FN struct vxk_vec3 vxk_row_start(const struct vxk_frame *f, const struct vxk
 VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
-    const float *depth = a->s.depth, *slope = a->s.slope;
+    const float *depth = a->s.depth, *slope = a->s.slope, *front = a->s.front;
     const float w = (float)f->width, h = (float)f->height, cu = f->cx + 0.5f, cv = f->cy + 0.5f, fx = f->fx, fy = f->fy;
     const float sx = f->R[6], sy = f->R[7], sz = f->R[8], trunc = f->trunc, noise3 = 3.0f * f->noise, max_d = f->max_d;
     const int32_t width = f->width;
     uint32_t band[8], near[8], freed[8];
     int32_t at[8];
-    float seen[8], zs[8];
+    float seen[8], zs[8], fr[8];
     for (int k = 0; k < 8; k++) {
         float z = p->z + (float)k * sz, inv = 1.0f / vxk_max(z, 0.5f);
         float u = fx * (p->x + (float)k * sx) * inv + cu, v = fy * (p->y + (float)k * sy) * inv + cv;
@@ -90,15 +90,20 @@ VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 
     for (int k = 0; k < 8; k++) {
         o->d[k] = depth[at[k]] + seen[k];
         o->g[k] = slope[at[k]];
+        fr[k] = front[at[k]] + seen[k];
     }
     for (int k = 0; k < 8; k++) {
         float d = o->d[k], z = zs[k], sdf = (d - z) * o->g[k];
         uint32_t valid = d > 0.0f, open = d >= VXK_D_OPEN, hit = valid & (open ^ 1u), beyond = sdf > trunc;
         uint32_t through = open ? z <= max_d : (d - z - noise3 * d * d) * o->g[k] > trunc;
-        o->sdf[k] = sdf;
-        band[k] = hit & (d - z >= -trunc) & (beyond ^ 1u);
-        freed[k] = valid & beyond & through;
-        near[k] = hit & beyond & (through ^ 1u);
+        float over = fr[k] - z;
+        uint32_t thin = beyond & (fr[k] > 0.0f) & (fr[k] < d) & (vxk_abs(over) <= trunc);
+        o->sdf[k] = thin ? over : sdf;
+        o->d[k] = thin ? fr[k] : d;
+        o->g[k] = thin ? 1.0f : o->g[k];
+        band[k] = (hit & (d - z >= -trunc) & (beyond ^ 1u)) | thin;
+        freed[k] = valid & beyond & through & (thin ^ 1u);
+        near[k] = hit & beyond & (through ^ 1u) & (thin ^ 1u);
     }
     for (int k = 0; k < 8; k++) {
         o->band |= band[k] << k;
