@@ -162,6 +162,26 @@ static int find_noun(struct cli *cli, const char **noun)
     return got;
 }
 
+static int print_version(struct cli *cli)
+{
+    const char *value;
+    cli->help = HELP;
+    const int got = cli_next(cli, NULL, 0, &value); /* options may stand behind the noun */
+    if (got == CLI_WORD)
+        return cli_usage(cli, "'%s' is one word too many", value);
+    if (got != CLI_END)
+        return cli_option_exit(got);
+    if (!cli->json) {
+        puts("voxelctl " VOXELD_VERSION);
+        return CLI_OK;
+    }
+    struct json j = {stdout, false};
+    json_begin(&j, NULL, '{');
+    json_text(&j, "version", VOXELD_VERSION);
+    json_end(&j, '}');
+    return json_finish(&j);
+}
+
 static int run(struct cli *cli)
 {
     const char *noun;
@@ -169,10 +189,8 @@ static int run(struct cli *cli)
     if (got != CLI_WORD)
         return cli_option_exit(got);
     const bool help = strcmp(noun, "help") == 0;
-    if (strcmp(noun, "version") == 0) {
-        puts("voxelctl " VOXELD_VERSION);
-        return CLI_OK;
-    }
+    if (strcmp(noun, "version") == 0)
+        return print_version(cli);
     if (help) {
         if (cli_next(cli, NULL, 0, &noun) != CLI_WORD) {
             fputs(HELP, stdout);

@@ -71,7 +71,8 @@ vx_err vxc__detect(const char *path, enum vxc_format *format, struct vx_detail *
              holds_names(path, "scans", "", ".pcd") || holds_names(path, "pcd", "", ".pcd") ||
              holds_names(path, "clouds", "", ".pcd"))
         *format = VXC_PCD;
-    else if (holds_names(path, "", "", ".xyz32.bin") || holds_names(path, "derived", "", ".xyz32.bin"))
+    else if (holds_names(path, "", "", ".xyz32.bin") || holds_names(path, "derived", "", ".xyz32.bin") ||
+             holds_names(path, "", "", ".xyz32"))
         *format = VXC_XYZ32;
     else
         return vx_fail(

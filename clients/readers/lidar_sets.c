@@ -214,17 +214,31 @@ vx_err vxc__open_pcd(struct vxc_reader *r, struct vx_detail *detail)
     return VX_OK;
 }
 
-vx_err vxc__open_xyz32(struct vxc_reader *r, struct vx_detail *detail)
+/* Raw clouds by the first of several endings that the set uses; the plain ones only count when the format was
+ * named. */
+static vx_err add_raw_files(struct vxc_reader *r, struct vx_detail *detail)
 {
     static const char *const folders[] = {"", "derived", NULL};
+    static const char *const endings[] = {".xyz32.bin", ".xyz32", ".f32", ".bin", NULL};
     const char *folder;
+    vx_err err = VX_E_NOT_FOUND;
+    for (const char *const *ending = endings; *ending && err == VX_E_NOT_FOUND; ending++)
+        err = add_cloud_files(r, *ending, folders, &folder, detail);
+    if (err == VX_E_NOT_FOUND)
+        return vx_fail(detail, err, "path",
+                       "%s holds no *.xyz32.bin, *.xyz32, *.f32 or *.bin, nor does derived/ in it", r->root);
+    return err;
+}
+
+vx_err vxc__open_xyz32(struct vxc_reader *r, struct vx_detail *detail)
+{
     char poses[VXC__PATH_MAX];
     r->payload = VXC__RAW3;
     if (vxc__is_file(r->root)) {
         VX_TRY_RET(add_single_file(r, detail));
         snprintf(poses, sizeof poses, "%s", r->options.poses_path ? r->options.poses_path : "");
     } else {
-        VX_TRY_RET(add_cloud_files(r, ".xyz32.bin", folders, &folder, detail));
+        VX_TRY_RET(add_raw_files(r, detail));
         VX_TRY_RET(find_poses(r, poses, detail));
     }
     if (poses[0]) {

@@ -13,6 +13,7 @@ work=$(mktemp -d /tmp/voxelctl-test.XXXXXX)
 export VOXELD_IPC_DIR=$work/ipc
 checks=0 failures=0 daemon=
 
+# shellcheck disable=SC2317 # the trap calls it
 stop() {
     [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
     rm -rf "$work"
@@ -58,6 +59,7 @@ start_daemon() {
 }
 
 png_size() { od -An -tu1 -j16 -N8 "$1" | awk '{ print ($1 * 16777216 + $2 * 65536 + $3 * 256 + $4) "x" ($5 * 16777216 + $6 * 65536 + $7 * 256 + $8) }'; }
+# shellcheck disable=SC2317 # check calls it
 is_png() { [ "$(head -c 4 "$1" | od -An -tx1 | tr -d ' ')" = 89504e47 ]; }
 
 usage() {
@@ -65,6 +67,7 @@ usage() {
     expect 0 'usage: voxelctl' ctl help
     expect 0 'exit codes' ctl --help
     expect 0 '^voxelctl [0-9]' ctl --version
+    expect 0 '^\{"version":"[0-9.]+"\}$' ctl version --json
     local noun
     for noun in map play mesh query slice view stats ping shutdown; do
         expect 0 "^usage: voxelctl $noun" ctl help "$noun"
@@ -157,6 +160,7 @@ results() {
     { echo x,y,z && tail -c +"$(($(grep -abo end_header "$work/room.ply" | cut -d: -f1) + 12))" "$work/room.ply" |
         od -An -v -tf4 -w24 | awk 'NR <= 3000 { print $1 "," $2 "," $3 }'; } >"$work/surface.csv"
     ctl query points room -i "$work/surface.csv" -o "$work/distances.csv" >/dev/null
+    # shellcheck disable=SC2016 # awk expands it
     check "distances at the mesh's vertices" awk -F, 'NR > 1 { n++; d = $4 < 0 ? -$4 : $4; if ($4 == "nan" || d > 0.05) bad++ }
         END { if (n < 1000 || bad > n / 100) { print n, "points,", bad, "off"; exit 1 } }' "$work/distances.csv"
     awk 'BEGIN { print "x,y,z"; for (i = 0; i < 200000; i++) print i % 7 - 3 "," i % 5 - 2 "," i % 3 }' >"$work/many.csv"
@@ -191,6 +195,7 @@ ending() {
     expect 0 '^map room: epoch' ctl stats
     expect 0 '"streams":\[\{"map":"(room|again)"' ctl --json stats
     expect 0 'answers in [0-9]+ us' ctl ping
+    expect 0 'is 0\.[23][0-9]* m from the wall, gradient \(-?0\.00, -?0\.00, -1\.00\)' "$bin/client_example"
     expect 0 'ends' ctl shutdown
     local code=0
     wait "$daemon" || code=$?

@@ -318,6 +318,24 @@ START_TEST(xyz32)
 }
 END_TEST
 
+START_TEST(xyz32_plain_endings)
+{
+    struct vxc_frame frame;
+    const struct vxc_reader_options o = {.format = VXC_XYZ32};
+    write_raw("2.bin", 3, 3, 2);
+    write_raw("10.bin", 3, 3, 10);
+    set_text("poses.txt", "0 0 0 0 0 0 1\n1 0 0 0 0 0 1\n");
+    struct vxc_reader *r = set_open("", &o);
+    set_next(r, &frame);
+    points_are(&frame, 3, 2);
+    set_next(r, &frame);
+    points_are(&frame, 3, 10);
+    set_pose_is(&frame.pose, 1, 0, 0, 0, 0, 0, 1);
+    vxc_reader_close(r);
+    set_refuses("", NULL, VX_E_NOT_FOUND, "is no known set"); /* *.bin alone says nothing */
+}
+END_TEST
+
 /* ------------------------------------------------------------------ VXWL */
 
 struct vxwl_header {
@@ -454,6 +472,7 @@ int main(void)
     tcase_add_test(tests, pcd_viewpoint_and_lists);
     tcase_add_test(tests, pcd_bad_headers);
     tcase_add_test(tests, xyz32);
+    tcase_add_test(tests, xyz32_plain_endings);
     tcase_add_test(tests, vxwl_depth);
     tcase_add_test(tests, vxwl_lidar);
     tcase_add_test(tests, vxwl_cut_and_malformed);
