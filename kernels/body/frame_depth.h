@@ -68,8 +68,8 @@ VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
     b->free_all = vxk_min(b->free_all, o->free_all);
     b->free_any = vxk_max(b->free_any, o->free_any);
 }
-/* Adds a reading d whose band reaches `before` to the near side and `behind` to the far side, and which clears everything nearer
- * than `clear`. */
+/* Adds a reading d whose band reaches `before` to the near side and `behind` to the far side, and which
+ * clears everything nearer than `clear`. */
 VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float before, float behind, float clear)
 {
     if (d > 0.0f && d < VXK_D_OPEN) {
@@ -125,12 +125,13 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
 }
 
 /*
- * Element: 8 readings of a row again: each is averaged with its neighbours, and the slope of its surface is found.
+ * Element: 8 readings of a row again: each is averaged with its neighbours, and the slope of its surface is
+ * found.
  *
- * Along a plane 1/depth is linear in the pixel, so pairs of pixels on opposite sides of a reading average to it exactly,
- * and a pair that does not (by more than the sensor's noise explains) lies across an edge and is left out.  The 5 x 5
- * samples reach about one voxel; a voxel thus sees the mean of what falls on it and not one noisy pixel.
- * Writes s.depth, s.slope, s.front and s.strip.
+ * Along a plane 1/depth is linear in the pixel, so pairs of pixels on opposite sides of a reading average to
+ * it exactly, and a pair that does not (by more than the sensor's noise explains) lies across an edge and is
+ * left out.  The 5 x 5 samples reach about one voxel; a voxel thus sees the mean of what falls on it and not
+ * one noisy pixel. Writes s.depth, s.slope, s.front and s.strip.
  */
 #define vxk_frame_smooth_args vxk_frame_args
 VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
@@ -140,7 +141,8 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
     const int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE, width = f->width;
     const int n = vxk_mini(VXK_TILE, width - u0);
     const float fx = f->fx, fy = f->fy, gate = 7.5f * f->noise;
-    float q0[VXK_TILE], sum[VXK_TILE], count[VXK_TILE], suu[VXK_TILE], suv[VXK_TILE], svv[VXK_TILE], sqx[VXK_TILE], sqy[VXK_TILE], near[VXK_TILE], most = 0.0f;
+    float q0[VXK_TILE], sum[VXK_TILE], count[VXK_TILE], suu[VXK_TILE], suv[VXK_TILE], svv[VXK_TILE],
+        sqx[VXK_TILE], sqy[VXK_TILE], near[VXK_TILE], most = 0.0f;
     struct vxk_bounds b = vxk_bounds_none();
     int step;
     for (int k = 0; k < VXK_TILE; k++) {
@@ -158,7 +160,8 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
             continue;
         for (int h = j ? -2 : 1; h <= 2; h++) {
             int du = h * step;
-            const float *p = inverse + (row + dv) * width + u0 + du, *m = inverse + (row - dv) * width + u0 - du;
+            const float *p = inverse + (row + dv) * width + u0 + du,
+                        *m = inverse + (row - dv) * width + u0 - du;
             float x = (float)du, y = (float)dv, close = (j <= 1) & (h >= -1) & (h <= 1) ? 1.0f : 0.0f;
             if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_TILE - 1 + vxk_maxi(du, -du) >= width)
                 continue; /* the outermost strips see fewer samples */
@@ -198,7 +201,8 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
         a->s.front[at] = near[k] > 0.0f ? vxk_min(1.0f / near[k], d) : d;
         vxk_bounds_add(&b, d, band, f->trunc, clear);
         if (a->s.front[at] < d)
-            vxk_bounds_add(&b, a->s.front[at], f->trunc, f->trunc, d > 0.0f ? vxk_min(clear, a->s.front[at] - f->trunc) : -1e30f);
+            vxk_bounds_add(&b, a->s.front[at], f->trunc, f->trunc,
+                           d > 0.0f ? vxk_min(clear, a->s.front[at] - f->trunc) : -1e30f);
     }
     a->s.strip[i] = b;
 }
@@ -224,7 +228,10 @@ VXK_FN void vxk_frame_level(const struct vxk_frame_args *a, uint32_t i)
 }
 
 /* Level whose tiles cover a span of pixels with few looks. */
-VXK_FN int vxk_level_for(int span) { return span > 192 ? 2 : span > 48 ? 1 : 0; }
+VXK_FN int vxk_level_for(int span)
+{
+    return span > 192 ? 2 : span > 48 ? 1 : 0;
+}
 
 /* Sensor coordinates of a point given in voxels from the corner of chunk oc. */
 VXK_FN struct vxk_vec3 vxk_to_sensor(const struct vxk_frame *f, float x, float y, float z)
@@ -239,9 +246,11 @@ VXK_FN struct vxk_vec3 vxk_to_sensor(const struct vxk_frame *f, float x, float y
 
 /*
  * Bounds of the readings behind a sphere (sensor coordinates, voxels).
- * 0: the sphere is out of view.  1: *b holds.  2: too near to say.  *whole = 1 when every point of it is in view.
+ * 0: the sphere is out of view.  1: *b holds.  2: too near to say.  *whole = 1 when every point of it is in
+ * view.
  */
-VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
+VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                            const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
 {
     float zl = q->z - r, zh = q->z + r, il, ih, ul, uh, vl, vh, w = (float)f->width, h = (float)f->height;
     int u0, u1, v0, v1, level, shift;

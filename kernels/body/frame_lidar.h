@@ -1,9 +1,9 @@
 /*
- * frame_lidar.h - LiDAR readings as rays: directions, the bins that find the ray nearest to a voxel, and the marks and
- * sums that rays leave in the voxels of their bands.
+ * frame_lidar.h - LiDAR readings as rays: directions, the bins that find the ray nearest to a voxel, and the
+ * marks and sums that rays leave in the voxels of their bands.
  *
- * Hits go ray by ray into integer accumulators; free space is found from the voxel's side, by asking the bin that the
- * voxel falls into for its ray.
+ * Hits go ray by ray into integer accumulators; free space is found from the voxel's side, by asking the bin
+ * that the voxel falls into for its ray.
  */
 #ifndef VXK_BODY_FRAME_LIDAR_H
 #define VXK_BODY_FRAME_LIDAR_H
@@ -13,17 +13,22 @@
 
 #define VXK_PI 3.14159265f
 
-/* Arc tangent from + - * / alone, so that every device rounds alike; error below 2e-5 rad.  It only chooses bins. */
+/* Arc tangent from + - * / alone, so that every device rounds alike; error below 2e-5 rad.  It only chooses
+ * bins. */
 VXK_FN float vxk_atan2(float y, float x)
 {
-    float ax = vxk_abs(x), ay = vxk_abs(y), t = vxk_min(ax, ay) / vxk_max(vxk_max(ax, ay), 1e-30f), q = t * t, r;
-    r = t * (0.99997726f + q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
+    float ax = vxk_abs(x), ay = vxk_abs(y), t = vxk_min(ax, ay) / vxk_max(vxk_max(ax, ay), 1e-30f), q = t * t,
+          r;
+    r = t *
+        (0.99997726f +
+         q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
     r = ay > ax ? 0.5f * VXK_PI - r : r;
     r = x < 0.0f ? VXK_PI - r : r;
     return y < 0.0f ? -r : r;
 }
 
-/* Row of an elevation: the nearest beam of a range image, even rows for point sets.  It only chooses a bin. */
+/* Row of an elevation: the nearest beam of a range image, even rows for point sets.  It only chooses a bin.
+ */
 VXK_FN int32_t vxk_lidar_row(const struct vxk_frame *f, const struct vxk_frame_space *s, float e)
 {
     int32_t r = (int32_t)vxk_min(vxk_max((f->el_top - e) * f->el_scale, 0.0f), (float)f->el_last);
@@ -39,7 +44,8 @@ VXK_FN float vxk_lidar_column(const struct vxk_frame *f, float az)
 }
 
 /* Bin that a point in sensor coordinates falls into, or -1. */
-VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_space *s, float x, float y, float z)
+VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_space *s, float x, float y,
+                             float z)
 {
     float rho = vxk_sqrt(x * x + y * y), c = vxk_lidar_column(f, vxk_atan2(y, x));
     int32_t col = (int32_t)vxk_min(vxk_max(c, 0.0f), 1e6f), row = vxk_lidar_row(f, s, vxk_atan2(z, rho));
@@ -103,7 +109,8 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
         int32_t bin = vxk_lidar_bin(f, &a->s, l[0], l[1], l[2]);
         if (bin >= 0) {
             /* fixed point: the nearest reading of a bin wins, then the first */
-            uint64_t r = ray.r < VXK_D_OPEN ? (uint64_t)(uint32_t)vxk_rint(vxk_min(ray.r, 8e6f) * 256.0f) : 0xfffffffeull;
+            uint64_t r = ray.r < VXK_D_OPEN ? (uint64_t)(uint32_t)vxk_rint(vxk_min(ray.r, 8e6f) * 256.0f)
+                                            : 0xfffffffeull;
             vxk_atomic_min64(&a->s.bin[bin], r << 32 | i);
         }
     }
@@ -114,7 +121,8 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
 VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
-    int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE, u1 = vxk_mini(u0 + VXK_TILE, f->width);
+    int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE,
+        u1 = vxk_mini(u0 + VXK_TILE, f->width);
     struct vxk_bounds b = vxk_bounds_none();
     for (int u = u0; u < u1; u++) {
         uint32_t at = (uint32_t)row * (uint32_t)f->width + (uint32_t)u;
@@ -130,7 +138,8 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 }
 
 /* Bounds of the readings round a sphere; results as vxk_depth_bounds (*whole stays 0: beams leave gaps). */
-VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
+VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                            const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
 {
     float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c;
     int32_t v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
@@ -170,7 +179,9 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
 }
 
 /* First hit from a hit's bin on in steps of (dr, dc) that lies at least `apart` voxels from it, or NULL. */
-VXK_FN const struct vxk_ray *vxk_bin_neighbour(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_ray *ray, int32_t row, int32_t column, int32_t dr, int32_t dc, float apart)
+VXK_FN const struct vxk_ray *vxk_bin_neighbour(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                                               const struct vxk_ray *ray, int32_t row, int32_t column,
+                                               int32_t dr, int32_t dc, float apart)
 {
     for (int32_t k = 1; k <= 16; k++) {
         int32_t r = row + dr * k, c = column + dc * k, bin;
@@ -193,8 +204,10 @@ VXK_FN const struct vxk_ray *vxk_bin_neighbour(const struct vxk_frame *f, const 
     return (const struct vxk_ray *)0;
 }
 
-/* Tangent of the surface from the hits on either side of a hit, when the three lie on a line within 6 degrees. */
-VXK_FN int vxk_tangent(const struct vxk_ray *ray, const struct vxk_ray *p, const struct vxk_ray *q, float t[3])
+/* Tangent of the surface from the hits on either side of a hit, when the three lie on a line within 6
+ * degrees. */
+VXK_FN int vxk_tangent(const struct vxk_ray *ray, const struct vxk_ray *p, const struct vxk_ray *q,
+                       float t[3])
 {
     float l2 = 0.0f, s1 = 0.0f, s2 = 0.0f, dot = 0.0f;
     if (!p || !q)
@@ -215,7 +228,8 @@ VXK_FN int vxk_tangent(const struct vxk_ray *ray, const struct vxk_ray *p, const
     return 1;
 }
 
-/* Element: a bin.  The normal at its ray's end, from the nearest hits in both directions that are 0.4 voxel away or more. */
+/* Element: a bin.  The normal at its ray's end, from the nearest hits in both directions that are 0.4 voxel
+ * away or more. */
 #define vxk_frame_normal_args vxk_frame_args
 VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
 {
@@ -228,8 +242,10 @@ VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
     if (!(s->depth[i] > 0.0f && s->depth[i] < VXK_D_OPEN))
         return;
     ray = &s->ray[f->bins_are_rays ? i : (uint32_t)s->bin[i]];
-    u = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 0, 1, 0.4f), vxk_bin_neighbour(f, s, ray, row, column, 0, -1, 0.4f), tu);
-    v = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 1, 0, 0.4f), vxk_bin_neighbour(f, s, ray, row, column, -1, 0, 0.4f), tv);
+    u = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 0, 1, 0.4f),
+                    vxk_bin_neighbour(f, s, ray, row, column, 0, -1, 0.4f), tu);
+    v = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 1, 0, 0.4f),
+                    vxk_bin_neighbour(f, s, ray, row, column, -1, 0, 0.4f), tv);
     if (!u && !v)
         return;
     if (u && v) {
@@ -264,7 +280,8 @@ VXK_FN void vxk_ray_band(const struct vxk_frame *f, const struct vxk_ray *ray, s
 
 VXK_FN uint32_t vxk_touch_slot(const struct vxk_frame_args *a, int32_t cx, int32_t cy, int32_t cz)
 {
-    return vxk_hash_find(a->s.touch_key, a->s.touch_slots - 1, vxk_key(a->f.oc[0] + cx, a->f.oc[1] + cy, a->f.oc[2] + cz));
+    return vxk_hash_find(a->s.touch_key, a->s.touch_slots - 1,
+                         vxk_key(a->f.oc[0] + cx, a->f.oc[1] + cy, a->f.oc[2] + cz));
 }
 
 /* Element: a ray.  Marks the cells of its band in the frame's table of touched chunks. */
@@ -291,7 +308,9 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
             chunk[0] = x >> 4;
             chunk[1] = y >> 4;
             chunk[2] = z >> 4;
-            slot = vxk_hash_insert(a->s.touch_key, a->s.touch_slots - 1, vxk_key(a->f.oc[0] + chunk[0], a->f.oc[1] + chunk[1], a->f.oc[2] + chunk[2]), &inserted);
+            slot = vxk_hash_insert(
+                a->s.touch_key, a->s.touch_slots - 1,
+                vxk_key(a->f.oc[0] + chunk[0], a->f.oc[1] + chunk[1], a->f.oc[2] + chunk[2]), &inserted);
             if (inserted)
                 vxk_atomic_add32(&a->s.c->n_touch_chunk, 1);
         }
@@ -299,7 +318,8 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
             vxk_atomic_or32(&a->s.c->table_full, 1);
             return;
         }
-        m = &a->s.touch_mask[(uint64_t)slot * 64 + ((uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3))];
+        m = &a->s.touch_mask[(uint64_t)slot * 64 + ((uint32_t)(x >> 2 & 3) << 4 |
+                                                    (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3))];
         bit = 1ull << ((uint32_t)(x & 3) << 4 | (uint32_t)(y & 3) << 2 | (uint32_t)(z & 3));
         if (!(vxk_load64(m) & bit))
             vxk_atomic_or64(m, bit);
@@ -346,12 +366,14 @@ VXK_FN void vxk_band_walk_look(struct vxk_band_walk *b, const struct vxk_frame_a
         b->cell[1] = y;
         b->cell[2] = z;
         b->leaf = vxk_touched_leaf(&a->s, vxk_touch_slot(a, x >> 4, y >> 4, z >> 4),
-                                   (uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3),
+                                   (uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 |
+                                       (uint32_t)(z >> 2 & 3),
                                    (uint32_t)(x & 3) << 4 | (uint32_t)(y & 3) << 2 | (uint32_t)(z & 3));
     }
     b->voxel = (uint32_t)(b->w.i[0] & 7) << 6 | (uint32_t)(b->w.i[1] & 7) << 3 | (uint32_t)(b->w.i[2] & 7);
 }
-VXK_FN int vxk_band_walk_begin(struct vxk_band_walk *b, const struct vxk_frame_args *a, const struct vxk_ray *ray)
+VXK_FN int vxk_band_walk_begin(struct vxk_band_walk *b, const struct vxk_frame_args *a,
+                               const struct vxk_ray *ray)
 {
     if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
         return 0;
@@ -399,7 +421,8 @@ VXK_FN void vxk_frame_hit_room(const struct vxk_frame_args *a, uint32_t i)
         a->s.acc[k] = 0;
 }
 
-/* Place of the accumulator of voxel n of a touched leaf; VXK_NONE when no ray hit it or the lists overflowed. */
+/* Place of the accumulator of voxel n of a touched leaf; VXK_NONE when no ray hit it or the lists overflowed.
+ */
 VXK_FN uint32_t vxk_hit_place(const struct vxk_frame_space *s, uint32_t leaf, uint32_t n)
 {
     const uint64_t *m;
@@ -463,8 +486,10 @@ VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, 
         return 0;
     if (ray->r >= VXK_D_OPEN)
         return along <= f->max_d;
-    /* in front of the band, and in front of the surface that the ray ends on: a beam that grazes the ground clears nothing in it */
-    return ray->r - along > f->clear && v[0] * ray->n[0] + v[1] * ray->n[1] + v[2] * ray->n[2] - ray->r * ray->nd > f->clear_plane;
+    /* in front of the band, and in front of the surface that the ray ends on: a beam that grazes the ground
+     * clears nothing in it */
+    return ray->r - along > f->clear &&
+           v[0] * ray->n[0] + v[1] * ray->n[1] + v[2] * ray->n[2] - ray->r * ray->nd > f->clear_plane;
 }
 
 #endif

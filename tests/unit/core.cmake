@@ -1,0 +1,12 @@
+# Chunk store, frame pipeline and digest.
+function(vx_core_test name)
+  cmake_parse_arguments(T "" "" "SOURCES;BACKENDS" ${ARGN})
+  foreach(backend ${T_BACKENDS})
+    set(labels unit)
+    if(backend STREQUAL "cuda")
+      list(APPEND labels gpu)
+    endif()
+    vx_test(${name}_${backend} LABELS ${labels} SOURCES ${T_SOURCES} LIBS vx_core_testing ARGS ${backend} 2)
+  endforeach()
+endfunction()
+vx_core_test(core_store SOURCES unit/core/test_store.c BACKENDS cpu guard cuda)
