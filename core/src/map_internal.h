@@ -39,7 +39,7 @@ struct vx__totals {
 /* The frame pipeline's memory, kept from frame to frame; names as in vxk_frame_space. */
 struct vx__workspace {
     struct vxk_frame_counters *host; /* pinned */
-    struct vx__array counters, image, beam, depth, strip, level[VXK_N_LEVELS], ray, bin;
+    struct vx__array counters, image, beam, depth, inverse, slope, front, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word, code, work_of, value_of, record, work, active, free_, seen, sum;
     struct vx__array touch_key, touch_mask, touch_rank, hit_mask, hit_base, acc;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
