@@ -1,14 +1,18 @@
 /*
  * oracle_integrate.c - the frame pipeline against a double-precision reference on a plain box of voxels.
  *
- * The reference visits every voxel of a box round the sensor's reach: no chunks, no leaves, no bounds of
- * readings.  It knows the documented rules (kernels/body/frame_update.h, frame_lidar.h) and takes from the
- * converted frame only the tuning constants (noise, weight scale, clearances).  After each frame every voxel
- * of the box is compared:
+ * Two steps, each judged alone:
+ *   - readings: the smoothed depth, slope and front of every pixel are computed again in double precision
+ * (LiDAR normals have a test of their own: oracle_lidar.c);
+ *   - voxels: the reference visits every voxel of a box round the sensor's reach, without chunks, leaves or
+ * bounds of readings, and says what the readings (as the map's own first step made them) do to it. After each
+ * frame every voxel of the box is compared:
  *   - a voxel whose decision hangs on less than EPS (voxels or pixels) may go either way; their share is
  * bounded;
  *   - all others must agree in state, and in value within VALUE_TOLERANCE stored units.
- * Then the reference takes over the map's values, so that each frame is judged alone.
+ * Then the reference takes over the map's values, so that each frame is judged alone.  Tuning constants
+ * (noise, weight scale, clearances) come from the converted frame; the rules are those of
+ * kernels/body/frame_*.h.
  */
 #include "core_test.h"
 #include "frame_convert.h"
@@ -42,6 +46,9 @@ struct sensor {
     double R[9], t[3]; /* map_T_sensor; position in voxels */
     double vs, trunc, q_scale, max_d, min_d;
     struct vxk_frame k; /* tuning constants only */
+    /* what the map's first step made of the readings */
+    float *depth, *slope, *front; /* depth images: [pixel] */
+    struct vxk_ray *ray;          /* LiDAR: n and nd alone are used */
 };
 
 static size_t at_index(const struct box *b, int32_t x, int32_t y, int32_t z)
@@ -102,6 +109,7 @@ static void sensor_init(struct sensor *s, const struct vx_map_params *p, const s
     struct vxk_frame_args args;
     struct vx_detail detail;
     memset(&args, 0, sizeof args);
+    memset(s, 0, sizeof *s);
     ck_ok(vx__frame_convert(p, f, &args, &detail));
     s->k = args.f;
     rotation(f->pose[0].rotation_xyzw, s->R);
@@ -112,6 +120,37 @@ static void sensor_init(struct sensor *s, const struct vx_map_params *p, const s
     s->q_scale = 32767 / p->truncation_voxels;
     s->max_d = f->max_range_m / s->vs;
     s->min_d = f->min_range_m / s->vs;
+}
+
+static void *fact(struct vx_map *map, const struct vx__array *array, size_t bytes)
+{
+    const struct vxk_ops *ops = map->device->dev->ops;
+    void *host = malloc(bytes);
+    ck_assert_ptr_nonnull(host);
+    ck_ok(ops->download(map->queue, host, array->ptr, bytes));
+    ck_ok(ops->wait(map->queue));
+    return host;
+}
+
+/* Reads what the frame left in the work space. */
+static void read_facts(struct sensor *s, struct vx_map *map, const struct vx_frame *f)
+{
+    size_t n = (size_t)f->width * f->height;
+    if (f->sensor != VX_DEPTH) {
+        s->ray = fact(map, &map->ws.ray, n * sizeof *s->ray);
+        return;
+    }
+    s->depth = fact(map, &map->ws.depth, n * sizeof *s->depth);
+    s->slope = fact(map, &map->ws.slope, n * sizeof *s->slope);
+    s->front = fact(map, &map->ws.front, n * sizeof *s->front);
+}
+
+static void free_facts(struct sensor *s)
+{
+    free(s->depth);
+    free(s->slope);
+    free(s->front);
+    free(s->ray);
 }
 
 /* A reading: INVALID, OPEN or voxels; *unsure when it lies at a limit. */
@@ -145,12 +184,102 @@ static bool close_to(double a, double b)
     return fabs(a - b) < EPS;
 }
 
+/* The smoothed reading, slope and front of a pixel, from the rules at vxk_frame_smooth; false when a sample
+ * lies at the gate and may count or not. */
+static bool smoothed(const struct sensor *s, const struct vx_frame *f, const double *inverse, int u, int v,
+                     double *d, double *g, double *front)
+{
+    int w = (int)f->width, h = (int)f->height, first = u / 8 * 8, step;
+    double q0 = inverse[v * w + u], most = 0, sum = q0, count = 1, suu = 0, suv = 0, svv = 0, sqx = 0,
+           sqy = 0, near = q0;
+    double gate = 7.5 * (double)s->k.noise + 0.25 * q0 * q0, det, pixels;
+    for (int k = first; k < first + 8 && k < w; k++)
+        most = fmax(most, inverse[v * w + k]);
+    pixels = 0.5 * f->fx * most + 0.5;
+    if (close_to(pixels, rint(pixels)))
+        return false;
+    step = (int)fmin(fmax(floor(pixels), 1), s->k.smooth_max);
+    for (int dv = 0; dv <= 2; dv++) {
+        for (int du = dv ? -2 : 1; du <= 2; du++) {
+            int x = du * step, y = dv * step, ax = abs(x);
+            double qp, qm, off;
+            bool both;
+            if (v - y < 0 || v + y >= h || first - ax < 0 || first + 7 + ax >= w)
+                continue;
+            qp = inverse[(v + y) * w + u + x];
+            qm = inverse[(v - y) * w + u - x];
+            off = fabs(qp + qm - 2 * q0);
+            both = qp > 0 && qm > 0;
+            if (dv <= 1 && abs(du) <= 1)
+                near = fmax(near, fmax(qp, qm));
+            if (both && fabs(off - gate) < 1e-6)
+                return false;
+            if (!both || off > gate)
+                continue;
+            sum += qp + qm;
+            count += 2;
+            suu += x * x;
+            suv += x * y;
+            svv += y * y;
+            sqx += x * (qp - qm);
+            sqy += y * (qp - qm);
+        }
+    }
+    *g = 1;
+    *d = q0 > 0 ? count / sum : 0;
+    det = suu * svv - suv * suv;
+    if (q0 > 0 && det > 0) {
+        double a = f->fx * (sqx * svv - sqy * suv) / (2 * det),
+               b = f->fy * (sqy * suu - sqx * suv) / (2 * det);
+        double c = 1 / *d - a * (u - f->cx) / f->fx - b * (v - f->cy) / f->fy;
+        *g = fmin(fmax(1 / *d / sqrt(a * a + b * b + c * c), 0.25), 1);
+    }
+    *front = near > 0 ? 1 / near : 0;
+    return true;
+}
+
+static void check_readings(const struct sensor *s, const struct vx_frame *f, const char *what)
+{
+    int w = (int)f->width, h = (int)f->height, skipped = 0;
+    double *inverse = calloc((size_t)w * (size_t)h, sizeof *inverse);
+    enum kind *kind = calloc((size_t)w * (size_t)h, sizeof *kind);
+    ck_assert(inverse && kind);
+    for (int i = 0; i < w * h; i++) {
+        double d = 0;
+        bool unsure;
+        kind[i] = reading(s, f, depth_at(f, i % w, i / w), &d, &unsure);
+        ck_assert_msg(!unsure, "the frames keep away from the limits");
+        inverse[i] = kind[i] == HIT ? 1 / d : 0;
+    }
+    for (int i = 0; i < w * h; i++) {
+        double d, g, front, far = kind[i] == OPEN ? (double)VXK_D_OPEN : (double)VXK_D_INVALID;
+        bool ok;
+        if (!smoothed(s, f, inverse, i % w, i / w, &d, &g, &front)) {
+            skipped++;
+            continue;
+        }
+        if (kind[i] == HIT)
+            ok = fabs((double)s->depth[i] - d) < 1e-5 * d && fabs((double)s->slope[i] - g) < 2e-3;
+        else
+            ok = fabs((double)s->depth[i] / far - 1) < 1e-6;
+        far = kind[i] == HIT ? d : far;
+        front = front > 0 ? fmin(front, far) : far;
+        ok = ok && fabs((double)s->front[i] - front) <= 2e-5 * fabs(front);
+        if (!ok)
+            ck_abort_msg("%s: pixel %d %d: depth %g slope %g front %g, expected %g %g %g", what, i % w, i / w,
+                         (double)s->depth[i], (double)s->slope[i], (double)s->front[i], d, g, front);
+    }
+    ck_assert_msg(skipped < w * h / 20, "%s: %d pixels at a gate", what, skipped);
+    free(inverse);
+    free(kind);
+}
+
 static struct obs observe_depth(const struct sensor *s, const struct vx_frame *f, const double c[3])
 {
     struct obs o = {0};
-    double p[3], u, v, d = 0, sdf, limit, w;
-    enum kind kind;
-    bool unsure;
+    double p[3], u, v, d, g, front, sdf, over, w, near_limit;
+    size_t at;
+    bool beyond, through, thin, close;
     for (int k = 0; k < 3; k++)
         p[k] = s->R[k] * (c[0] - s->t[0]) + s->R[3 + k] * (c[1] - s->t[1]) + s->R[6 + k] * (c[2] - s->t[2]);
     if (p[2] <= 0.5 - EPS || p[2] > s->max_d + s->trunc + EPS)
@@ -163,32 +292,35 @@ static struct obs observe_depth(const struct sensor *s, const struct vx_frame *f
         o.what = EITHER;
         return o;
     }
-    kind = reading(s, f, depth_at(f, (int)floor(u), (int)floor(v)), &d, &unsure);
-    if (unsure) {
+    at = (size_t)floor(v) * f->width + (size_t)floor(u);
+    d = (double)s->depth[at];
+    g = (double)s->slope[at];
+    front = (double)s->front[at];
+    if (d <= 0)
+        return o;
+    sdf = (d - p[2]) * g;
+    beyond = sdf > s->trunc;
+    over = front - p[2];
+    thin = beyond && front < d && fabs(over) <= s->trunc;
+    near_limit = (sdf - 3 * (double)s->k.noise * d * d * g);
+    through = s->depth[at] >= VXK_D_OPEN ? p[2] <= s->max_d : near_limit > s->trunc;
+    close = close_to(sdf, s->trunc) || close_to(d - p[2], -s->trunc);
+    if (beyond)
+        close = close || (front < d && close_to(fabs(over), s->trunc)) ||
+                (s->depth[at] >= VXK_D_OPEN ? close_to(p[2], s->max_d) : close_to(near_limit, s->trunc));
+    if (close)
         o.what = EITHER;
-        return o;
-    }
-    if (kind == INVALID)
-        return o;
-    if (kind == OPEN) {
-        o.what = close_to(p[2], s->max_d) ? EITHER : p[2] < s->max_d && !f->no_carving ? FREE : NOTHING;
-        o.q = (float)(s->trunc * s->q_scale);
-        o.weight = 1;
-        return o;
-    }
-    sdf = d - p[2];
-    limit = d - (s->trunc + 3 * (double)s->k.noise * d * d);
-    if (close_to(sdf, s->trunc) || close_to(sdf, -s->trunc) || (sdf > s->trunc && close_to(p[2], limit)))
-        o.what = EITHER;
-    else if (sdf < -s->trunc)
-        o.what = NOTHING;
-    else if (sdf <= s->trunc)
+    else if (thin || (!beyond && d - p[2] >= -s->trunc))
         o.what = BAND;
-    else
-        o.what = f->no_carving ? NOTHING : p[2] < limit ? FREE : NEAR;
-    o.q = (float)(fmin(sdf, s->trunc) * s->q_scale);
-    w = s->k.weight_scale / (d * d);
-    if (o.what && fabs(w - floor(w) - 0.5) < EPS && w < s->k.weight_max)
+    else if (beyond && !f->no_carving)
+        o.what = through ? FREE : s->depth[at] >= VXK_D_OPEN ? NOTHING : NEAR;
+    o.q = (float)(fmin(thin ? over : sdf, s->trunc) * s->q_scale);
+    if (thin) {
+        d = front;
+        g = 1;
+    }
+    w = s->k.weight_scale * g / (d * d);
+    if (o.what && fabs(w - floor(w) - 0.5) < 1e-3 && w < s->k.weight_max)
         o.what = EITHER;
     o.weight = (float)fmin(fmax(rint(w), 1), s->k.weight_max);
     return o;
@@ -255,8 +387,16 @@ static double chord(const double o[3], const double d[3], double t0, double t1, 
     return t1 - t0;
 }
 
+/* Distance of a point (from the sensor) to the plane of the surface at a ray's end. */
+static double from_plane(const struct vxk_ray *ray, double r, const double w[3])
+{
+    return w[0] * (double)ray->n[0] + w[1] * (double)ray->n[1] + w[2] * (double)ray->n[2] -
+           r * (double)ray->nd;
+}
+
 /* Adds a surface to the voxels of its band.  A voxel that is met for less than EPS may count or not. */
-static void hit_band(const struct sensor *s, struct box *b, const double dir[3], double r, bool unsure)
+static void hit_band(const struct sensor *s, struct box *b, const double dir[3], double r,
+                     const struct vxk_ray *ray, bool unsure)
 {
     double half = s->k.mode == 0 ? s->trunc : 0, t0 = fmax(r - half, 0), t1 = r + half;
     int32_t lo[3], hi[3], v[3];
@@ -270,7 +410,7 @@ static void hit_band(const struct sensor *s, struct box *b, const double dir[3],
             for (v[2] = lo[2]; v[2] <= hi[2]; v[2]++) {
                 bool sure = half > 0 ? chord(s->t, dir, t0, t1, v, -EPS) > EPS
                                      : chord(s->t, dir, t0, t1, v, -EPS) >= 0;
-                double along = 0;
+                double w[3];
                 struct obs *o;
                 if (chord(s->t, dir, t0 - EPS, t1 + EPS, v, EPS) < 0)
                     continue;
@@ -282,15 +422,18 @@ static void hit_band(const struct sensor *s, struct box *b, const double dir[3],
                 else if (o->what != EITHER)
                     o->what = BAND;
                 for (int k = 0; k < 3; k++)
-                    along += (v[k] + 0.5 - s->t[k]) * dir[k];
-                o->q += (float)rint(fmin(fmax((r - along) * s->q_scale, -32767), 32767));
+                    w[k] = v[k] + 0.5 - s->t[k];
+                o->q += (float)rint(fmin(fmax(from_plane(ray, r, w) * s->q_scale, -32767), 32767));
                 o->weight++;
             }
 }
 
-/* Marks the voxels whose centre lies within half a voxel of a beam that goes on beyond them. */
-static void clear_beam(const struct sensor *s, struct box *b, const double dir[3], double limit)
+/* Marks the voxels whose centre lies within half a voxel of a beam that goes on beyond them; ray: of a hit,
+ * else NULL. */
+static void clear_beam(const struct sensor *s, struct box *b, const double dir[3], double r,
+                       const struct vxk_ray *ray)
 {
+    double limit = ray ? r - (double)s->k.clear : s->max_d;
     for (double t = 0; t < limit + 1; t += 0.5) {
         int32_t c[3], v[3];
         for (int k = 0; k < 3; k++)
@@ -298,7 +441,7 @@ static void clear_beam(const struct sensor *s, struct box *b, const double dir[3
         for (v[0] = c[0] - 1; v[0] <= c[0] + 1; v[0]++)
             for (v[1] = c[1] - 1; v[1] <= c[1] + 1; v[1]++)
                 for (v[2] = c[2] - 1; v[2] <= c[2] + 1; v[2]++) {
-                    double w[3], along = 0, off = 0;
+                    double w[3], along = 0, off = 0, ahead;
                     struct obs *o;
                     if (!inside(b, v))
                         continue;
@@ -309,9 +452,10 @@ static void clear_beam(const struct sensor *s, struct box *b, const double dir[3
                     for (int k = 0; k < 3; k++)
                         off += (w[k] - along * dir[k]) * (w[k] - along * dir[k]);
                     o = &b->obs[at_index(b, v[0], v[1], v[2])];
-                    if (along > -EPS && sqrt(off) < 0.5 + EPS && along < limit + EPS)
+                    ahead = ray ? from_plane(ray, r, w) - (double)s->k.clear_plane : 1;
+                    if (along > -EPS && sqrt(off) < 0.5 + EPS && along < limit + EPS && ahead > -EPS)
                         o->may_free = 1;
-                    if (along > EPS && sqrt(off) < 0.5 - EPS && along < limit - EPS)
+                    if (along > EPS && sqrt(off) < 0.5 - EPS && along < limit - EPS && ahead > EPS)
                         o->must_see = 1;
                 }
     }
@@ -321,17 +465,21 @@ static void observe_lidar_box(const struct sensor *s, const struct vx_frame *f, 
 {
     uint32_t n = f->width * f->height;
     size_t voxels = (size_t)b->n[0] * (size_t)b->n[1] * (size_t)b->n[2];
+    /* the kernels count rows from the highest beam */
+    bool falling = f->sensor == VX_RANGE && f->elevation_rad[0] > f->elevation_rad[1];
     memset(b->obs, 0, voxels * sizeof *b->obs);
     for (uint32_t i = 0; i < n; i++) {
+        const struct vxk_ray *ray;
         double dir[3], r;
         bool unsure;
         enum kind kind = lidar_ray(s, f, i, dir, &r, &unsure);
+        ray = f->sensor == VX_POINTS || falling
+                  ? &s->ray[i]
+                  : &s->ray[(f->height - 1 - i / f->width) * f->width + i % f->width];
         if (kind == HIT || unsure)
-            hit_band(s, b, dir, r, unsure);
-        if (!f->no_carving && kind == OPEN)
-            clear_beam(s, b, dir, s->max_d);
-        else if (!f->no_carving && kind == HIT)
-            clear_beam(s, b, dir, r - s->k.clear);
+            hit_band(s, b, dir, r, ray, unsure);
+        if (!f->no_carving && kind != INVALID)
+            clear_beam(s, b, dir, r, kind == HIT ? ray : NULL);
     }
     for (size_t i = 0; i < voxels; i++) {
         struct obs *o = &b->obs[i];
@@ -367,8 +515,11 @@ static struct outcome merge(const struct sensor *s, int state, uint32_t value, c
                saturated = s->trunc * 31 / 32 * s->q_scale;
         if (state != VXK_ACTIVE)
             t = w = 0;
-        if (what == FREE)
-            w = floor(w / 2);
+        if (what == FREE && t < 0) { /* behind the surface that was: the evidence halves until none is left */
+            r.w = floor(w / 2);
+            r.state = r.w > 0 ? VXK_ACTIVE : VXK_FREE;
+            return r;
+        }
         r.t = (t * w + q * o->weight) / (w + o->weight);
         r.w = fmin(w + o->weight, 255);
         r.state = VXK_ACTIVE;
@@ -525,9 +676,11 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         err = vx_map_integrate(map, &t.f, &result, &detail);
         ck_assert_msg(err == VX_OK, "%s: %s", what, detail.text);
         sensor_init(&s, &map->params, &t.f);
-        if (c->sensor == VX_DEPTH)
+        read_facts(&s, map, &t.f);
+        if (c->sensor == VX_DEPTH) {
+            check_readings(&s, &t.f, what);
             observe_depth_box(&s, &t.f, &box);
-        else
+        } else
             observe_lidar_box(&s, &t.f, &box);
         w = map_walk_newest(map);
         ck_assert_msg(!w->fault[0], "%s: %s", what, w->fault);
@@ -535,6 +688,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         n.tiles = w->n_tiles;
         map_walk_free(w);
         test_frame_fini(&t);
+        free_facts(&s);
     }
     printf("%-24s %9llu voxels seen, %.2f %% either way, %llu in bands, %llu freed, %llu cleared, %llu tiles",
            name, (unsigned long long)n.seen, 100.0 * (double)n.either / (double)n.seen,
@@ -551,7 +705,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
     if (!c->no_carving)
         ck_assert_uint_gt(n.freed, 1000);
     if (c->clean)
-        ck_assert_uint_gt(n.tiles, 10);
+        ck_assert_uint_gt(n.tiles, 0);
     if (c->sensor != VX_DEPTH && !c->no_carving)
         /* a voxel asks one bin, and a point set's bins are narrower than half a voxel within some 160 voxels
          */
@@ -579,6 +733,8 @@ static const struct scenario depth_scenarios[] = {
      .centre_m = {6.39, 6.41, -0.01}},
     {.voxel_m = 0.2, .truncation = 1, .reach_voxels = 36, .centre_m = {1e4, -1e4, 3}},
     {.voxel_m = 0.04, .truncation = 3, .reach_voxels = 64, .centre_m = {1, 2, 3}, .clean = true},
+    /* the noise in front of a surface is wider than a cell */
+    {.voxel_m = 2, .truncation = 3, .reach_voxels = 48, .centre_m = {100, 0, 0}},
 };
 static const struct scenario lidar_scenarios[] = {
     {.sensor = VX_RANGE, .voxel_m = 0.1, .truncation = 3, .reach_voxels = 36},
@@ -632,8 +788,6 @@ START_TEST(lidar)
     c.width = c.sensor == VX_RANGE ? 256 : 1024;
     c.height = c.sensor == VX_RANGE ? 48 : 64;
     c.n_frames = 4;
-    if (c.mode == VX_TSDF)
-        return;
     snprintf(name, sizeof name, "%s %d", c.sensor == VX_RANGE ? "range image" : "points", _i);
     run(&c, test_seed + 1000 * (uint64_t)_i + 500, name);
 }
@@ -642,8 +796,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("integrate");
-    (void)depth;
-    printf("depth images and LiDAR distances are not compared: the reference lacks the slopes of readings\n");
+    ck_add(s, depth, N_DEPTH);
     ck_add(s, lidar, N_LIDAR);
     return core_test_main(argc, argv, s);
 }
