@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-enum { MIN_CAP_BYTES = 16 << 20, GROW_STEP_BYTES = 1 << 20 };
+/* Pages leave 1/KEEP_SHARE of the cap alone, so that a full map can still be asked for its digest or a small query. */
+enum { MIN_CAP_BYTES = 16 << 20, GROW_STEP_BYTES = 1 << 20, KEEP_SHARE = 32 };
 
 uint64_t vx__page_bytes(enum vx__page_kind kind)
 {
@@ -97,7 +98,7 @@ void vx_device_get_stats(struct vx_device *d, struct vx_device_stats *out)
     d->dev->ops->info(d->dev, &info);
     pthread_mutex_lock(&d->lock);
     for (int k = 0; k < VX__N_KINDS; k++)
-        free_bytes += d->pool[k].n_free * d->pool[k].unit_bytes;
+        free_bytes += d->pool[k].n_free * (d->pool[k].unit_bytes + 4);
     *out = (struct vx_device_stats){.backend = names[d->backend],
                                     .cap_bytes = d->cap_bytes,
                                     .used_bytes = d->page_bytes - free_bytes + d->hold_bytes,
@@ -128,27 +129,36 @@ static uint64_t room_left(const struct vx_device *d)
     return now < d->cap_bytes ? d->cap_bytes - now : 0;
 }
 
+static vx_err commit_units(struct vx_device *d, struct vx__page_pool *p, uint64_t n)
+{
+    VX_TRY_RET(d->dev->ops->commit(d->dev, &p->pages, n * p->unit_bytes));
+    return d->dev->ops->commit(d->dev, &p->stack, n * 4);
+}
+
 /* Commits at least `need` more units and puts their ids on the stack.  Caller holds the lock. */
 static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, struct vx_detail *detail)
 {
     const struct vxk_ops *ops = d->dev->ops;
-    uint64_t step = p->n_units / 8, left = room_left(d) / (p->unit_bytes + 4);
+    uint64_t step = p->n_units / 8, keep = d->cap_bytes / KEEP_SHARE, room = room_left(d);
+    uint64_t left = room > keep ? (room - keep) / (p->unit_bytes + 4) : 0;
     struct vxk_pool_iota_args args;
     vx_err err;
     if (step < GROW_STEP_BYTES / p->unit_bytes)
         step = GROW_STEP_BYTES / p->unit_bytes;
     if (step < need)
         step = need;
+    if (step > left / 2) /* little is left: no more than is needed */
+        step = need;
     if (step > left)
-        step = left;
-    if (step < need)
         return vx_fail(detail, VX_E_EXHAUSTED, "memory_cap_bytes",
                        "the memory cap of %llu MiB is reached (%llu MiB more were needed); clear or delete maps, or raise the cap",
                        (unsigned long long)(d->cap_bytes >> 20),
                        (unsigned long long)((need * p->unit_bytes + (1 << 20) - 1) >> 20));
-    err = ops->commit(d->dev, &p->pages, (p->n_units + step) * p->unit_bytes);
-    if (!err)
-        err = ops->commit(d->dev, &p->stack, (p->n_units + step) * 4);
+    err = commit_units(d, p, p->n_units + step);
+    if (err && err != VX_E_DEVICE) {
+        ops->trim(d->dev); /* idle blocks of scratch memory may be what is missing */
+        err = commit_units(d, p, p->n_units + step);
+    }
     if (err)
         return vx_fail(detail, err == VX_E_DEVICE ? err : VX_E_EXHAUSTED, "memory_cap_bytes",
                        "the device has no %llu MiB left although the cap allows them; lower the cap or free device memory",
@@ -200,6 +210,32 @@ vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, s
     VX_TRY(ops->event_record(d->queue, d->from_pool));
     VX_TRY(ops->event_wait(q, d->from_pool));
     p->n_free += n;
+fail:
+    pthread_mutex_unlock(&d->lock);
+    return err;
+}
+
+vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32_t *cursors, const uint64_t n[VX__N_KINDS],
+                           struct vxk_queue *q)
+{
+    const struct vxk_ops *ops = d->dev->ops;
+    struct vxk_pool_collect_args args = {.g = *g, .n = cursors};
+    uint32_t *top[VX__N_KINDS];
+    vx_err err = VX_OK;
+    pthread_mutex_lock(&d->lock);
+    for (int k = 0; k < VX__N_KINDS; k++)
+        top[k] = (uint32_t *)d->pool[k].stack.base + d->pool[k].n_free;
+    args.chunk = top[VX__CHUNKS];
+    args.leaf_page = top[VX__LEAF_PAGES];
+    args.value_page = top[VX__VALUE_PAGES];
+    VX_TRY(ops->event_record(q, d->to_pool));
+    VX_TRY(ops->event_wait(d->queue, d->to_pool));
+    VX_TRY(ops->fill(d->queue, cursors, 0, VX__N_KINDS * sizeof *cursors));
+    VX_TRY(VXK_LAUNCH(d->queue, pool_collect, &args, (g->slot_mask + 1) * 64));
+    VX_TRY(ops->event_record(d->queue, d->from_pool));
+    VX_TRY(ops->event_wait(q, d->from_pool));
+    for (int k = 0; k < VX__N_KINDS; k++)
+        d->pool[k].n_free += (uint32_t)n[k];
 fail:
     pthread_mutex_unlock(&d->lock);
     return err;

@@ -3,11 +3,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_SIDE_PX = 16384, MAX_POINTS = 16 << 20, POINT_COLUMNS = 2048, POINT_ROWS = 512 };
-#define MAX_CANDIDATES (1u << 26)
+/* A voxel's accumulator counts up to 2^24 - 1 rays. */
+enum { MAX_SIDE_PX = 16384, MAX_RAYS = (1 << 24) - 1, POINT_COLUMNS = 2048, POINT_ROWS = 512 };
+#define MAX_CANDIDATES   (1u << 26)
+#define MAX_REACH_VOXELS 1e6f
 
 /* The voxel range is +-2^27; a sensor must leave room for its own chunk's neighbours. */
 static const double RANGE_VOXELS = 134217728.0 - 256.0;
+
+/* The ranges in force: 0 = the sensor's default. */
+static double min_range_m(const struct vx_frame *f)
+{
+    return f->min_range_m > 0 ? f->min_range_m : f->sensor == VX_DEPTH ? 0.1 : 0.5;
+}
+static double max_range_m(const struct vx_frame *f)
+{
+    return f->max_range_m > 0 ? f->max_range_m : f->sensor == VX_DEPTH ? 8 : 60;
+}
 
 static vx_err check_pose(const struct vx_frame *f, uint32_t i, struct vx_detail *detail)
 {
@@ -18,12 +30,14 @@ static vx_err check_pose(const struct vx_frame *f, uint32_t i, struct vx_detail 
             return vx_fail(detail, VX_E_INVALID, "pose.position_m", "pose %u: the position is not finite", i);
     for (int k = 0; k < 4; k++) {
         if (!isfinite(p->rotation_xyzw[k]))
-            return vx_fail(detail, VX_E_INVALID, "pose.rotation_xyzw", "pose %u: the rotation is not finite", i);
+            return vx_fail(detail, VX_E_INVALID, "pose.rotation_xyzw", "pose %u: the rotation is not finite",
+                           i);
         n2 += p->rotation_xyzw[k] * p->rotation_xyzw[k];
     }
     if (fabs(sqrt(n2) - 1) > 1e-3)
         return vx_fail(detail, VX_E_INVALID, "pose.rotation_xyzw",
-                       "pose %u: the quaternion's norm is %.6f; it must be 1 within 0.001 (order x y z w)", i, sqrt(n2));
+                       "pose %u: the quaternion's norm is %.6f; it must be 1 within 0.001 (order x y z w)", i,
+                       sqrt(n2));
     if (i && p->offset_ns < f->pose[i - 1].offset_ns)
         return vx_fail(detail, VX_E_INVALID, "pose.offset_ns", "pose %u: offsets must not fall", i);
     return VX_OK;
@@ -37,20 +51,24 @@ static vx_err check_range_image(const struct vx_frame *f, struct vx_detail *deta
     if (!f->elevation_rad)
         return vx_fail(detail, VX_E_INVALID, "elevation_rad", "a range image needs one elevation a row");
     if (!isfinite(f->first_azimuth_rad) || !isfinite(f->azimuth_step_rad) || f->azimuth_step_rad == 0 ||
-        fabs(f->azimuth_step_rad) * f->width > 6.2831853072 * 1.0001 || fabs(f->first_azimuth_rad) > 6.2831853072)
-        return vx_fail(detail, VX_E_INVALID, "azimuth_step_rad",
-                       "columns must have a finite non-zero step and not pass one turn (first %g, step %g, %u columns)",
-                       f->first_azimuth_rad, f->azimuth_step_rad, f->width);
+        fabs(f->azimuth_step_rad) * f->width > 6.2831853072 * 1.0001 ||
+        fabs(f->first_azimuth_rad) > 6.2831853072)
+        return vx_fail(
+            detail, VX_E_INVALID, "azimuth_step_rad",
+            "columns must have a finite non-zero step and not pass one turn (first %g, step %g, %u columns)",
+            f->first_azimuth_rad, f->azimuth_step_rad, f->width);
     for (uint32_t i = 0; i < f->height; i++) {
         if (!isfinite(f->elevation_rad[i]) || fabsf(f->elevation_rad[i]) > 1.5708f)
-            return vx_fail(detail, VX_E_INVALID, "elevation_rad", "row %u: %g is not an elevation in rad", i, (double)f->elevation_rad[i]);
+            return vx_fail(detail, VX_E_INVALID, "elevation_rad", "row %u: %g is not an elevation in rad", i,
+                           (double)f->elevation_rad[i]);
         if (i)
             f->elevation_rad[i] > f->elevation_rad[i - 1] ? rising++ : falling++;
         if (i && f->elevation_rad[i] == f->elevation_rad[i - 1])
             rising = falling = 1;
     }
     if (rising && falling)
-        return vx_fail(detail, VX_E_INVALID, "elevation_rad", "rows must rise or fall strictly; sort the rows by elevation");
+        return vx_fail(detail, VX_E_INVALID, "elevation_rad",
+                       "rows must rise or fall strictly; sort the rows by elevation");
     return VX_OK;
 }
 
@@ -60,39 +78,53 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
     if (f->sensor != VX_DEPTH && f->sensor != VX_POINTS && f->sensor != VX_RANGE)
         return vx_fail(detail, VX_E_INVALID, "sensor", "unknown sensor kind %d", (int)f->sensor);
     if (f->encoding != VX_F32 && !(f->encoding == VX_U16 && f->sensor == VX_DEPTH))
-        return vx_fail(detail, VX_E_INVALID, "encoding", "unknown encoding %d for this sensor", (int)f->encoding);
+        return vx_fail(detail, VX_E_INVALID, "encoding", "unknown encoding %d for this sensor",
+                       (int)f->encoding);
     if (f->n_poses < 1 || f->n_poses > VX_MAX_POSES)
-        return vx_fail(detail, VX_E_INVALID, "pose", "a frame carries 1 to %d poses, got %u", VX_MAX_POSES, f->n_poses);
+        return vx_fail(detail, VX_E_INVALID, "pose", "a frame carries 1 to %d poses, got %u", VX_MAX_POSES,
+                       f->n_poses);
     for (uint32_t i = 0; i < f->n_poses; i++)
         VX_TRY_RET(check_pose(f, i, detail));
     if (f->n_poses > 1)
-        return vx_fail(detail, VX_E_UNIMPLEMENTED, "pose", "de-skew over several poses is not there yet: send one pose a frame");
+        return vx_fail(detail, VX_E_UNIMPLEMENTED, "pose",
+                       "de-skew over several poses is not there yet: send one pose a frame");
     if (f->sensor == VX_POINTS) {
-        if (f->height != 1 || f->width > MAX_POINTS)
-            return vx_fail(detail, VX_E_INVALID, "width", "a point set has height 1 and at most %d points, got %u x %u", MAX_POINTS, f->width, f->height);
+        if (f->height != 1 || f->width > MAX_RAYS)
+            return vx_fail(detail, VX_E_INVALID, "width",
+                           "a point set has height 1 and at most %d points, got %u x %u", MAX_RAYS, f->width,
+                           f->height);
         bytes = n * 12;
     } else {
         if (f->width < 1 || f->height < 1 || f->width > MAX_SIDE_PX || f->height > MAX_SIDE_PX)
-            return vx_fail(detail, VX_E_INVALID, "width", "an image side is 1 to %d, got %u x %u", MAX_SIDE_PX, f->width, f->height);
+            return vx_fail(detail, VX_E_INVALID, "width", "an image side is 1 to %d, got %u x %u",
+                           MAX_SIDE_PX, f->width, f->height);
+        if (f->sensor == VX_RANGE && n > MAX_RAYS)
+            return vx_fail(detail, VX_E_INVALID, "width",
+                           "a range image has at most %d readings, got %u x %u", MAX_RAYS, f->width,
+                           f->height);
         bytes = n * (f->encoding == VX_U16 ? 2 : 4);
     }
     if (f->data_bytes != bytes || (bytes && !f->data))
-        return vx_fail(detail, VX_E_INVALID, "data", "%u x %u needs %llu bytes, got %llu", f->width, f->height,
-                       (unsigned long long)bytes, (unsigned long long)f->data_bytes);
+        return vx_fail(detail, VX_E_INVALID, "data", "%u x %u needs %llu bytes, got %llu", f->width,
+                       f->height, (unsigned long long)bytes, (unsigned long long)f->data_bytes);
     if (f->sensor == VX_DEPTH) {
         if (!(f->fx > 0 && f->fy > 0 && isfinite(f->fx) && isfinite(f->fy)))
             return vx_fail(detail, VX_E_INVALID, f->fx > 0 && isfinite(f->fx) ? "fy" : "fx",
-                           "focal lengths must be positive, got %g, %g (flip the image's rows and use |fy| for a negative fy)", f->fx, f->fy);
+                           "focal lengths must be positive, got %g, %g (flip the image's rows and use |fy| "
+                           "for a negative fy)",
+                           f->fx, f->fy);
         if (!isfinite(f->cx) || !isfinite(f->cy) || fabs(f->cx) > 1e6 || fabs(f->cy) > 1e6)
-            return vx_fail(detail, VX_E_INVALID, "cx", "the principal point is not finite");
+            return vx_fail(detail, VX_E_INVALID, fabs(f->cx) <= 1e6 ? "cy" : "cx", "the principal point is %g, %g; it must be finite and near the image", f->cx, f->cy);
         if (f->encoding == VX_U16 && !(f->units_per_m > 0 && isfinite(f->units_per_m)))
-            return vx_fail(detail, VX_E_INVALID, "units_per_m", "16-bit depth needs its units per metre (1000 for mm), got %g", f->units_per_m);
+            return vx_fail(detail, VX_E_INVALID, "units_per_m",
+                           "16-bit depth needs its units per metre (1000 for mm), got %g", f->units_per_m);
     } else if (f->sensor == VX_RANGE) {
         VX_TRY_RET(check_range_image(f, detail));
     }
     if (!(f->min_range_m >= 0) || !(f->max_range_m >= 0) || !isfinite(f->max_range_m) ||
-        (f->max_range_m > 0 && f->min_range_m >= f->max_range_m))
-        return vx_fail(detail, VX_E_INVALID, "max_range_m", "ranges must satisfy 0 <= min < max, got %g and %g", f->min_range_m, f->max_range_m);
+        min_range_m(f) >= max_range_m(f))
+        return vx_fail(detail, VX_E_INVALID, "max_range_m",
+                       "ranges must satisfy 0 <= min < max, got %g and %g", min_range_m(f), max_range_m(f));
     return VX_OK;
 }
 
@@ -112,7 +144,8 @@ void vx__rotation_from_quaternion(const double q[4], double R[9])
 }
 
 /* Box of the sensor's reach in voxels from the corner of its chunk. */
-static void reach_box(const struct vx_frame *frame, const struct vxk_frame *f, const double R[9], const double t[3], double lo[3], double hi[3])
+static void reach_box(const struct vx_frame *frame, const struct vxk_frame *f, const double R[9],
+                      const double t[3], double lo[3], double hi[3])
 {
     double reach = (double)f->max_d + (double)f->trunc;
     for (int k = 0; k < 3; k++) {
@@ -135,12 +168,12 @@ static void reach_box(const struct vx_frame *frame, const struct vxk_frame *f, c
     }
 }
 
-static void convert_readings(const struct vx_map_params *map, const struct vx_frame *frame, struct vxk_frame *f)
+static void convert_readings(const struct vx_map_params *map, const struct vx_frame *frame,
+                             struct vxk_frame *f)
 {
     double vs = map->voxel_size_m;
     bool depth = frame->sensor == VX_DEPTH;
-    double min_m = frame->min_range_m > 0 ? frame->min_range_m : depth ? 0.1 : 0.5;
-    double max_m = frame->max_range_m > 0 ? frame->max_range_m : depth ? 8 : 60;
+    double min_m = min_range_m(frame), max_m = max_range_m(frame);
     f->sensor = depth ? VXK_SENSOR_DEPTH : VXK_SENSOR_LIDAR;
     f->width = (int32_t)frame->width;
     f->height = (int32_t)frame->height;
@@ -149,14 +182,16 @@ static void convert_readings(const struct vx_map_params *map, const struct vx_fr
     f->max_d = (float)(max_m / vs);
     f->encoding = frame->encoding == VX_U16 ? VXK_IMAGE_U16 : VXK_IMAGE_F32;
     f->unit = frame->encoding == VX_U16 ? (float)(1 / frame->units_per_m) : 1.0f;
-    f->no_return_m = frame->encoding == VX_U16 ? (float)frame->no_return_value * f->unit : (float)frame->no_return_value;
+    f->no_return_m =
+        frame->encoding == VX_U16 ? (float)frame->no_return_value * f->unit : (float)frame->no_return_value;
     f->zero_is_open = !depth && !frame->invalid_zero;
     f->mode = map->mode == VX_TSDF ? 0 : 1;
     f->trunc = (float)(map->mode == VX_TSDF ? map->truncation_voxels : 0.5);
     f->q_scale = (float)(32767.0 / map->truncation_voxels);
     f->carve = !frame->no_carving;
-    /* Depth cameras by triangulation: sigma(z) about 0.0012 z^2 m; three sigma in front of the band prove nothing. */
-    f->noise2 = depth ? (float)(3 * 0.0012 * vs) : 0.0f;
+    f->noise =
+        depth ? (float)(0.0012 * vs) : 0.0f; /* sigma(z) of 0.0012 z^2 m: depth cameras by triangulation */
+    f->smooth_max = 8;
     /* Weight falls with the noise: 16 at 1 m, 1 from 4 m on. */
     f->weight_scale = (float)(16 / (vs * vs));
     f->weight_max = 16;
@@ -172,13 +207,22 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
     if (frame->sensor == VX_RANGE) {
         f->bins_are_rays = 1;
         f->rows_rise = frame->height > 1 && frame->elevation_rad[1] > frame->elevation_rad[0];
-        f->az0 = (float)frame->first_azimuth_rad;
+        /* within half a turn, so that a column is at most one turn away from where the azimuth puts it */
+        f->az0 = (float)(frame->first_azimuth_rad -
+                         6.283185307179586 * floor(frame->first_azimuth_rad / 6.283185307179586 + 0.5));
         f->az_scale = (float)(1 / frame->azimuth_step_rad);
         f->az_half = 0.5f;
+        f->az_step = (float)fabs(frame->azimuth_step_rad);
+        f->el_step = frame->height > 1
+                         ? fabsf(frame->elevation_rad[frame->height - 1] - frame->elevation_rad[0]) /
+                               (float)(frame->height - 1)
+                         : 1.0f;
     } else if (frame->sensor == VX_POINTS) {
         f->width = POINT_COLUMNS;
         f->height = POINT_ROWS;
         f->az0 = -3.14159265f;
+        f->az_step = (float)(6.283185307179586 / POINT_COLUMNS);
+        f->el_step = (float)(3.141592653589793 / POINT_ROWS);
         f->az_scale = (float)(POINT_COLUMNS / 6.283185307179586);
     } else {
         f->fx = (float)frame->fx;
@@ -192,6 +236,7 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
     f->az_turn = (float)(6.283185307179586 * fabs((double)f->az_scale));
     f->full_turn = (double)f->width + 0.5 >= (double)f->az_turn;
     f->clear = f->mode == 0 ? f->trunc : 0.87f;
+    f->clear_plane = f->mode == 0 ? 1.0f : 0.5f;
     for (int l = 0; l < VXK_N_LEVELS; l++) {
         int32_t edge = VXK_TILE << 2 * l;
         f->n_tx[l] = (f->width + edge - 1) / edge;
@@ -199,8 +244,8 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
     }
 }
 
-vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame *frame, struct vxk_frame_args *args,
-                         struct vx_detail *detail)
+vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame *frame,
+                         struct vxk_frame_args *args, struct vx_detail *detail)
 {
     struct vxk_frame *f = &args->f;
     double R[9], t[3], lo[3], hi[3];
@@ -214,12 +259,17 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
         double x = (frame->pose[0].position_m[k] - map->origin_m[k]) / map->voxel_size_m;
         if (!(fabs(x) < RANGE_VOXELS))
             return vx_fail(detail, VX_E_INVALID, "pose.position_m",
-                           "the sensor is %.3g m from the map's origin; this map reaches %.3g m (create it with an origin near the robot)",
+                           "the sensor is %.3g m from the map's origin; this map reaches %.3g m (create it "
+                           "with an origin near the robot)",
                            frame->pose[0].position_m[k] - map->origin_m[k], RANGE_VOXELS * map->voxel_size_m);
         f->oc[k] = (int32_t)floor(x / 128);
         t[k] = x - 128.0 * f->oc[k];
         f->t[k] = (float)t[k];
     }
+    if (!(f->max_d < MAX_REACH_VOXELS))
+        return vx_fail(detail, VX_E_INVALID, "max_range_m",
+                       "a reach of %g m is %g voxels; at most %g are possible, lower max_range_m",
+                       max_range_m(frame), (double)f->max_d, (double)MAX_REACH_VOXELS);
     reach_box(frame, f, R, t, lo, hi);
     for (int k = 0; k < 3; k++) {
         double first = floor(lo[k] / 128) + f->oc[k], last = floor(hi[k] / 128) + f->oc[k];
@@ -232,8 +282,8 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
         cells *= (uint64_t)args->n[k];
         if (cells > MAX_CANDIDATES)
             return vx_fail(detail, VX_E_INVALID, "max_range_m",
-                           "a reach of %g m is too many voxels of %g m for one frame; lower max_range_m", (double)f->max_d * map->voxel_size_m,
-                           map->voxel_size_m);
+                           "a reach of %g m is too many voxels of %g m for one frame; lower max_range_m",
+                           (double)f->max_d * map->voxel_size_m, map->voxel_size_m);
     }
     return VX_OK;
 }
@@ -241,7 +291,8 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
 void vx__sincos(double x, double *s, double *c)
 {
     /* Reduction by pi/2 in two parts, then Taylor series on [-pi/4, pi/4]. */
-    double k = floor(x * 0.63661977236758134 + 0.5), r = (x - k * 1.5707963267948966) - k * 6.123233995736766e-17, r2 = r * r;
+    double k = floor(x * 0.63661977236758134 + 0.5),
+           r = (x - k * 1.5707963267948966) - k * 6.123233995736766e-17, r2 = r * r;
     double sn = 1, cs = 1;
     int q = (int)(k - 4 * floor(k / 4));
     for (int i = 10; i >= 1; i--) {

@@ -1,8 +1,8 @@
 /*
  * integrate.c - the frame pipeline: validate, stage, select, grow, update, commit (DESIGN section 4).
  *
- * Two host waits a frame: one for the sizes of what the frame needs, one for the end.  Up to the second phase nothing
- * of the map is written, so every refusal leaves it as it was.
+ * Two host waits a frame: one for the sizes of what the frame needs, one for the end.  Up to the second phase
+ * nothing of the map is written, so every refusal leaves it as it was.
  */
 #include "body/frame.h"
 #include "frame_convert.h"
@@ -11,33 +11,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM_CHUNK = 1024, FIRST_ROOM_WORD = 4096, FIRST_ROOM_WORK = 16384, FIRST_TOUCH_SLOTS = 1024, FIRST_ROOM_HIT = 1 << 18 };
+enum {
+    FIRST_ROOM_CHUNK = 1024,
+    FIRST_ROOM_WORD = 4096,
+    FIRST_ROOM_WORK = 16384,
+    FIRST_TOUCH_SLOTS = 1024,
+    FIRST_ROOM_HIT = 1 << 18
+};
+/* Numbers of elements of a launch stay below 2^32: 64 words a chunk, 64 cells a word, 8 planes a cell. */
+enum { MAX_ROOM_CHUNK = 1 << 25, MAX_ROOM_WORD = 1 << 25, MAX_ROOM_WORK = 1 << 28 };
 
-vx_err vx__workspace_init(struct vx_map *map)
+static void first_rooms(struct vx__workspace *w)
 {
-    struct vx__workspace *w = &map->ws;
     w->room_chunk = FIRST_ROOM_CHUNK;
     w->room_word = FIRST_ROOM_WORD;
     w->room_work = FIRST_ROOM_WORK;
     w->touch_slots = FIRST_TOUCH_SLOTS;
     w->room_touch_leaf = FIRST_ROOM_WORK;
     w->room_hit = FIRST_ROOM_HIT;
-    return map->device->dev->ops->alloc_host(map->device->dev, sizeof *w->host, (void **)&w->host);
 }
 
-void vx__workspace_fini(struct vx_map *map)
+vx_err vx__workspace_init(struct vx_map *map)
+{
+    first_rooms(&map->ws);
+    return map->device->dev->ops->alloc_host(map->device->dev, sizeof *map->ws.host, (void **)&map->ws.host);
+}
+
+void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
-    struct vx__array *const all[] = {&w->counters, &w->image, &w->beam, &w->depth, &w->strip, &w->level[0], &w->level[1], &w->level[2], &w->ray, &w->bin,
-                                     &w->chunk, &w->word, &w->code, &w->work_of, &w->value_of, &w->record, &w->work, &w->active,
-                                     &w->free_, &w->seen, &w->sum, &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,
-                                     &w->hit_base, &w->acc};
+    struct vx__array *const all[] = {
+        &w->counters,  &w->image,      &w->beam,       &w->depth,    &w->inverse,  &w->slope,
+        &w->front,     &w->strip,      &w->level[0],   &w->level[1], &w->level[2], &w->ray,
+        &w->bin,       &w->chunk,      &w->word,       &w->code,     &w->work_of,  &w->value_of,
+        &w->record,    &w->work,       &w->active,     &w->free_,    &w->seen,     &w->sum,
+        &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask, &w->hit_base, &w->acc};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         vx__array_free(map, all[i]);
     for (int k = 0; k < VX__N_KINDS; k++) {
         vx__array_free(map, &w->fresh[k]);
         vx__array_free(map, &w->old[k]);
     }
+    first_rooms(w);
+}
+
+void vx__workspace_fini(struct vx_map *map)
+{
+    struct vx__workspace *w = &map->ws;
+    vx__workspace_drop(map);
     if (w->host)
         map->device->dev->ops->free_host(map->device->dev, w->host);
     if (w->beam_host)
@@ -62,7 +83,8 @@ static bool is_lidar(const struct vxk_frame *f)
 }
 
 /* Arrays of the present rooms, and their addresses into args->s. */
-static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, struct vxk_frame_args *args, struct vx_detail *detail)
+static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, struct vxk_frame_args *args,
+                            struct vx_detail *detail)
 {
     struct vx__workspace *w = &map->ws;
     const struct vxk_frame *f = &args->f;
@@ -72,6 +94,9 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         {&w->counters, sizeof *s->c},
         {&w->image, frame->data_bytes},
         {&w->depth, bins * 4},
+        {&w->inverse, is_lidar(f) ? 0 : bins * 4},
+        {&w->slope, is_lidar(f) ? 0 : bins * 4},
+        {&w->front, is_lidar(f) ? 0 : bins * 4},
         {&w->strip, (uint64_t)f->n_tx[0] * (uint64_t)f->height * sizeof *s->strip},
         {&w->level[0], (uint64_t)f->n_tx[0] * (uint64_t)f->n_ty[0] * sizeof *s->strip},
         {&w->level[1], (uint64_t)f->n_tx[1] * (uint64_t)f->n_ty[1] * sizeof *s->strip},
@@ -99,11 +124,18 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         {&w->hit_base, (uint64_t)w->room_touch_leaf * 4},
         {&w->acc, (uint64_t)w->room_hit * 8},
     };
+    if (w->room_chunk > MAX_ROOM_CHUNK || w->room_word > MAX_ROOM_WORD || w->room_work > MAX_ROOM_WORK ||
+        w->touch_slots > MAX_ROOM_CHUNK)
+        return vx_fail(detail, VX_E_EXHAUSTED, "max_range_m",
+                       "the frame reaches more blocks than one frame may; lower max_range_m");
     VX_TRY_RET(ensure_all(map, base, sizeof base / sizeof *base, detail));
     if (is_lidar(f))
         VX_TRY_RET(ensure_all(map, lidar, sizeof lidar / sizeof *lidar, detail));
     *s = (struct vxk_frame_space){.c = w->counters.ptr,
                                   .depth = w->depth.ptr,
+                                  .inverse = w->inverse.ptr,
+                                  .slope = w->slope.ptr,
+                                  .front = w->front.ptr,
                                   .strip = w->strip.ptr,
                                   .level = {w->level[0].ptr, w->level[1].ptr, w->level[2].ptr},
                                   .chunk = w->chunk.ptr,
@@ -178,17 +210,21 @@ static vx_err reset_counters(struct vx_map *map, struct vxk_frame_counters *dev)
 }
 
 /* Rays, and what they leave in the voxels of their bands. */
-static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame, const struct vxk_frame_args *args)
+static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame,
+                           const struct vxk_frame_args *args)
 {
     struct vxk_queue *q = map->queue;
     const struct vxk_frame_space *s = &args->s;
     uint32_t rays = frame->width * frame->height;
     if (frame->sensor == VX_POINTS)
-        VX_TRY_RET(q->dev->ops->fill(q, s->bin, 0xff, (uint64_t)args->f.width * (uint64_t)args->f.height * 8));
+        VX_TRY_RET(
+            q->dev->ops->fill(q, s->bin, 0xff, (uint64_t)args->f.width * (uint64_t)args->f.height * 8));
     VX_TRY_RET(q->dev->ops->fill(q, s->touch_key, 0, (uint64_t)s->touch_slots * 8));
     VX_TRY_RET(q->dev->ops->fill(q, s->touch_mask, 0, (uint64_t)s->touch_slots * 512));
     VX_TRY_RET(VXK_LAUNCH(q, frame_ray, args, rays));
     VX_TRY_RET(VXK_LAUNCH(q, frame_bins, args, (uint32_t)(args->f.n_tx[0] * args->f.height)));
+    if (args->f.mode == 0)
+        VX_TRY_RET(VXK_LAUNCH(q, frame_normal, args, (uint32_t)(args->f.width * args->f.height)));
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch, args, rays));
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch_rank, args, s->touch_slots * 64));
     VX_TRY_RET(VXK_LAUNCH(q, frame_hit_mark, args, rays));
@@ -205,11 +241,14 @@ static vx_err launch_select(struct vx_map *map, const struct vx_frame *frame, st
     VX_TRY_RET(reset_counters(map, s->c));
     if (is_lidar(f))
         VX_TRY_RET(launch_lidar(map, frame, args));
-    else
+    else {
         VX_TRY_RET(VXK_LAUNCH(q, frame_prepare, args, (uint32_t)(f->n_tx[0] * f->height)));
+        VX_TRY_RET(VXK_LAUNCH(q, frame_smooth, args, (uint32_t)(f->n_tx[0] * f->height)));
+    }
     for (args->level = 0; args->level < VXK_N_LEVELS; args->level++)
         VX_TRY_RET(VXK_LAUNCH(q, frame_level, args, (uint32_t)(f->n_tx[args->level] * f->n_ty[args->level])));
-    VX_TRY_RET(VXK_LAUNCH(q, frame_pick_chunk, args, (uint32_t)args->n[0] * (uint32_t)args->n[1] * (uint32_t)args->n[2]));
+    VX_TRY_RET(VXK_LAUNCH(q, frame_pick_chunk, args,
+                          (uint32_t)args->n[0] * (uint32_t)args->n[1] * (uint32_t)args->n[2]));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_pick_word, args, &s->c->n_chunk, 64, s->room_chunk * 64));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_pick_cell, args, &s->c->n_word, 64, s->room_word * 64));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_plane, args, &s->c->n_work, 8, s->room_work * 8));
@@ -257,8 +296,8 @@ static uint64_t page_sum(const uint64_t n[VX__N_KINDS])
 }
 
 /* Takes pages for the new versions; refuses what passes the frame's budget or the map's limit. */
-static vx_err take_pages(struct vx_map *map, struct vxk_frame_args *args, const uint64_t new_n[VX__N_KINDS], const uint64_t old_n[VX__N_KINDS],
-                         uint64_t *grown, struct vx_detail *detail)
+static vx_err take_pages(struct vx_map *map, struct vxk_frame_args *args, const uint64_t new_n[VX__N_KINDS],
+                         const uint64_t old_n[VX__N_KINDS], uint64_t *grown, struct vx_detail *detail)
 {
     struct vx__workspace *w = &map->ws;
     uint64_t need = page_sum(new_n), back = page_sum(old_n), now = page_sum(map->totals.n_pages);
@@ -267,8 +306,10 @@ static vx_err take_pages(struct vx_map *map, struct vxk_frame_args *args, const 
     *grown = need > back ? need - back : 0;
     if (*grown > map->params.frame_budget_bytes)
         return vx_fail(detail, VX_E_EXHAUSTED, "frame_budget_bytes",
-                       "the frame would grow the map by %llu KiB; one frame may add %llu KiB (wrong units or a too small voxel?)",
-                       (unsigned long long)(*grown >> 10), (unsigned long long)(map->params.frame_budget_bytes >> 10));
+                       "the frame would grow the map by %llu KiB; one frame may add %llu KiB (wrong units or "
+                       "a too small voxel?)",
+                       (unsigned long long)(*grown >> 10),
+                       (unsigned long long)(map->params.frame_budget_bytes >> 10));
     if (now + *grown > map->params.limit_bytes)
         return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes", "the map's limit of %llu MiB is reached",
                        (unsigned long long)(map->params.limit_bytes >> 20));
@@ -277,7 +318,8 @@ static vx_err take_pages(struct vx_map *map, struct vxk_frame_args *args, const 
         VX_TRY_RET(vx__array_ensure(map, &w->old[k], old_n[k] * 4, detail));
     }
     for (; taken < VX__N_KINDS; taken++)
-        VX_TRY(vx__pool_take(map->device, (enum vx__page_kind)taken, (uint32_t)new_n[taken], map->queue, w->fresh[taken].ptr, detail));
+        VX_TRY(vx__pool_take(map->device, (enum vx__page_kind)taken, (uint32_t)new_n[taken], map->queue,
+                             w->fresh[taken].ptr, detail));
     args->s.new_chunk = w->fresh[VX__CHUNKS].ptr;
     args->s.new_leaf_page = w->fresh[VX__LEAF_PAGES].ptr;
     args->s.new_value_page = w->fresh[VX__VALUE_PAGES].ptr;
@@ -287,7 +329,8 @@ static vx_err take_pages(struct vx_map *map, struct vxk_frame_args *args, const 
     return VX_OK;
 fail:
     while (taken-- > 0)
-        vx__pool_give(map->device, (enum vx__page_kind)taken, (uint32_t)new_n[taken], map->queue, w->fresh[taken].ptr);
+        vx__pool_give(map->device, (enum vx__page_kind)taken, (uint32_t)new_n[taken], map->queue,
+                      w->fresh[taken].ptr);
     return err;
 }
 
@@ -307,16 +350,17 @@ static vx_err launch_commit(struct vx_map *map, const struct vxk_frame_args *arg
 }
 
 /* The host's side of the commit: totals, epoch, and the pages that the frame replaced. */
-static vx_err publish(struct vx_map *map, const struct vx_frame *frame, const uint64_t new_n[VX__N_KINDS], const uint64_t old_n[VX__N_KINDS],
-                      struct vx__retired *r)
+static vx_err publish(struct vx_map *map, const struct vx_frame *frame, const uint64_t new_n[VX__N_KINDS],
+                      const uint64_t old_n[VX__N_KINDS], struct vx__retired *r)
 {
     const struct vxk_frame_counters *c = map->ws.host;
     struct vx__totals *t = &map->totals;
     pthread_mutex_lock(&map->lock);
     map->epoch++;
     map->n_frames++;
-    if (map->n_frames == 1 || frame->stamp_ns > map->newest_stamp_ns)
+    if (!map->has_stamp || frame->stamp_ns > map->newest_stamp_ns)
         map->newest_stamp_ns = frame->stamp_ns;
+    map->has_stamp = true;
     t->n_active += c->d_active;
     t->n_leaf += c->d_leaf;
     t->n_tile += c->d_tile;
@@ -339,7 +383,8 @@ static vx_err publish(struct vx_map *map, const struct vx_frame *frame, const ui
     return vx__retired_drain(map);
 }
 
-static void fill_result(const struct vx_map *map, const struct vxk_frame_counters *c, uint64_t grown, struct vx_frame_result *result)
+static void fill_result(const struct vx_map *map, const struct vxk_frame_counters *c, uint64_t grown,
+                        struct vx_frame_result *result)
 {
     uint64_t total = 0;
     _Static_assert(sizeof result->counts == sizeof c->counts, "one list of reasons");
@@ -355,12 +400,14 @@ static void fill_result(const struct vx_map *map, const struct vxk_frame_counter
         result->warnings |= VX_WARN_EMPTY;
 }
 
-vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct vx_frame_result *result, struct vx_detail *detail)
+vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct vx_frame_result *result,
+                        struct vx_detail *detail)
 {
     struct vxk_frame_args args;
     struct vx__retired *r = NULL;
     uint64_t new_n[VX__N_KINDS], old_n[VX__N_KINDS], grown = 0;
     const struct vxk_frame_counters *c = map->ws.host;
+    bool drop = false;
     vx_err err;
     memset(&args, 0, sizeof args);
     VX_TRY(vx_frame_check(frame, detail));
@@ -371,11 +418,15 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
         err = VX_E_NOMEM;
         goto fail;
     }
-    do {
+    for (bool first = true;; first = false) {
+        drop = true;
         VX_TRY(prepare_space(map, frame, &args, detail));
+        drop = !first;
         VX_TRY(upload_frame(map, frame));
         VX_TRY(launch_select(map, frame, &args));
-    } while (widen_rooms(&map->ws, is_lidar(&args.f)));
+        if (!widen_rooms(&map->ws, is_lidar(&args.f)))
+            break;
+    }
     new_n[VX__CHUNKS] = c->n_changed_chunk;
     new_n[VX__LEAF_PAGES] = c->n_leaf_pages;
     new_n[VX__VALUE_PAGES] = c->n_value_pages;
@@ -393,6 +444,8 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     return err;
 fail:
     free(r);
+    if (drop) /* room that a refused frame asked for is not kept */
+        vx__workspace_drop(map);
     pthread_mutex_lock(&map->lock);
     map->n_refused++;
     pthread_mutex_unlock(&map->lock);

@@ -73,9 +73,10 @@ struct vxk_grid vx__map_grid(const struct vx_map *map)
                              .values = d->pool[VX__VALUE_PAGES].pages.base};
 }
 
+/* Keys, heads, and the cursors that vx__pool_give_table wants in the end. */
 static uint64_t table_bytes(uint64_t slots)
 {
-    return slots * 12;
+    return slots * 12 + VX__N_KINDS * 4;
 }
 
 /* An empty table of n slots (a power of two): keys, then heads, in one block. */
@@ -84,10 +85,16 @@ static vx_err table_create(struct vx_map *map, uint32_t n, uint64_t **keys, uint
     const struct vxk_ops *ops = map->device->dev->ops;
     void *block;
     VX_TRY_RET(vx__account_alloc(map->device, true, table_bytes(n), &block, detail));
+    vx_err err = ops->fill(map->queue, block, 0, (uint64_t)n * 8);
+    if (!err)
+        err = ops->fill(map->queue, (uint64_t *)block + n, 0xff, (uint64_t)n * 4);
+    if (err) {
+        vx__account_free(map->device, true, table_bytes(n), block);
+        return err;
+    }
     *keys = block;
     *heads = (uint32_t *)(*keys + n);
-    VX_TRY_RET(ops->fill(map->queue, *keys, 0, (uint64_t)n * 8));
-    return ops->fill(map->queue, *heads, 0xff, (uint64_t)n * 4);
+    return VX_OK;
 }
 
 static void totals_reset(struct vx__totals *t)
@@ -140,30 +147,6 @@ fail:
     return err;
 }
 
-/* Ids of every page of the newest epoch into a retired record. */
-static vx_err collect_pages(struct vx_map *map, struct vx__retired *r)
-{
-    const struct vxk_ops *ops = map->device->dev->ops;
-    struct vx__array cursors = {0};
-    struct vxk_pool_collect_args args = {.g = vx__map_grid(map)};
-    vx_err err = VX_OK;
-    for (int k = 0; k < VX__N_KINDS; k++) {
-        r->n[k] = (uint32_t)map->totals.n_pages[k];
-        VX_TRY(vx__array_ensure(map, &r->ids[k], (uint64_t)r->n[k] * 4, NULL));
-    }
-    VX_TRY(vx__array_ensure(map, &cursors, 12, NULL));
-    VX_TRY(ops->fill(map->queue, cursors.ptr, 0, 12));
-    args.n = cursors.ptr;
-    args.chunk = r->ids[VX__CHUNKS].ptr;
-    args.leaf_page = r->ids[VX__LEAF_PAGES].ptr;
-    args.value_page = r->ids[VX__VALUE_PAGES].ptr;
-    VX_TRY(VXK_LAUNCH(map->queue, pool_collect, &args, map->n_slots * 64));
-    VX_TRY(ops->wait(map->queue));
-fail:
-    vx__array_free(map, &cursors);
-    return err;
-}
-
 static void retired_free(struct vx_map *map, struct vx__retired *r)
 {
     for (int k = 0; k < VX__N_KINDS; k++)
@@ -181,53 +164,87 @@ static uint64_t retired_size(const struct vx__retired *r)
     return bytes;
 }
 
-void vx__retire(struct vx_map *map, struct vx__retired *r)
+/* Appends a record; caller holds the lock. */
+static void append_retired(struct vx_map *map, struct vx__retired *r, uint32_t epoch)
 {
-    pthread_mutex_lock(&map->lock);
-    r->epoch = map->epoch;
+    r->epoch = epoch;
     r->next = NULL;
     *map->retired_end = r;
     map->retired_end = &r->next;
     map->retired_bytes += retired_size(r);
+}
+
+void vx__retire(struct vx_map *map, struct vx__retired *r)
+{
+    pthread_mutex_lock(&map->lock);
+    append_retired(map, r, map->epoch);
     pthread_mutex_unlock(&map->lock);
 }
 
-vx_err vx__retired_drain(struct vx_map *map)
+/* Every page that a table's newest versions hold, back to the pool. */
+static vx_err give_table(struct vx_map *map, const uint64_t *keys, uint32_t *heads, uint32_t slots, const uint64_t n[VX__N_KINDS])
 {
-    const struct vxk_ops *ops = map->device->dev->ops;
+    struct vxk_grid g = vx__map_grid(map);
+    g.keys = keys;
+    g.heads = heads;
+    g.slot_mask = slots - 1;
+    VX_TRY_RET(vx__pool_give_table(map->device, &g, heads + slots, n, map->queue));
+    return map->device->dev->ops->wait(map->queue); /* the table is read before its block is reused */
+}
+
+/* Gives back what a commit replaced, and the record. */
+static vx_err give_retired(struct vx_map *map, struct vx__retired *r)
+{
+    uint64_t n[VX__N_KINDS];
     vx_err err = VX_OK;
-    for (;;) {
-        struct vx__retired *r;
-        bool pinned = false;
-        pthread_mutex_lock(&map->lock);
-        r = map->retired;
-        for (int i = 0; r && i < VX__MAX_PINS; i++)
-            pinned |= map->pin_count[i] && map->pin_epoch[i] < r->epoch;
-        if (!r || pinned) {
-            pthread_mutex_unlock(&map->lock);
-            return err;
-        }
+    for (int k = 0; k < VX__N_KINDS; k++)
+        n[k] = r->n[k];
+    if (r->whole)
+        err = give_table(map, r->keys, r->heads, r->table_slots, n);
+    for (int k = 0; k < VX__N_KINDS && !err && !r->whole; k++)
+        err = vx__pool_give(map->device, (enum vx__page_kind)k, r->n[k], map->queue, r->ids[k].ptr);
+    if (!err)
+        err = map->device->dev->ops->wait(map->queue); /* the ids are read before their block is reused */
+    retired_free(map, r);
+    return err;
+}
+
+/* The oldest record that no pin can see any more (every: any record), taken off the list, or NULL. */
+static struct vx__retired *take_retired(struct vx_map *map, bool every)
+{
+    struct vx__retired *r;
+    bool pinned = false;
+    pthread_mutex_lock(&map->lock);
+    r = map->retired;
+    for (int i = 0; r && !every && i < VX__MAX_PINS; i++)
+        pinned |= map->pin_count[i] && map->pin_epoch[i] < r->epoch;
+    if (pinned)
+        r = NULL;
+    if (r) {
         map->retired = r->next;
         if (!map->retired)
             map->retired_end = &map->retired;
         map->retired_bytes -= retired_size(r);
-        pthread_mutex_unlock(&map->lock);
-        for (int k = 0; k < VX__N_KINDS && !err; k++)
-            err = vx__pool_give(map->device, (enum vx__page_kind)k, r->n[k], map->queue, r->ids[k].ptr);
-        if (!err)
-            err = ops->wait(map->queue); /* the ids are read before their block is reused */
-        retired_free(map, r);
-        if (err)
-            return err;
     }
+    pthread_mutex_unlock(&map->lock);
+    return r;
+}
+
+vx_err vx__retired_drain(struct vx_map *map)
+{
+    struct vx__retired *r;
+    while ((r = take_retired(map, false)))
+        VX_TRY_RET(give_retired(map, r));
+    return VX_OK;
 }
 
 vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *detail)
 {
     struct vxk_pool_rehash_args args;
     struct vx__retired *old;
-    uint64_t *keys;
-    uint32_t *heads, n = map->n_slots;
+    uint64_t *keys = NULL;
+    uint32_t *heads = NULL, n = map->n_slots;
+    vx_err err;
     while ((uint64_t)n < ((uint64_t)map->n_keys + more) * 2)
         n *= 2;
     if (n == map->n_slots)
@@ -235,15 +252,11 @@ vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *de
     old = calloc(1, sizeof *old);
     if (!old)
         return VX_E_NOMEM;
-    vx_err err = table_create(map, n, &keys, &heads, detail);
-    if (err) {
-        free(old);
-        return err;
-    }
+    VX_TRY(table_create(map, n, &keys, &heads, detail));
     args = (struct vxk_pool_rehash_args){
         .old_keys = map->keys, .old_heads = map->heads, .keys = keys, .heads = heads, .slot_mask = n - 1};
-    VX_TRY_RET(VXK_LAUNCH(map->queue, pool_rehash, &args, map->n_slots));
-    VX_TRY_RET(map->device->dev->ops->wait(map->queue));
+    VX_TRY(VXK_LAUNCH(map->queue, pool_rehash, &args, map->n_slots));
+    VX_TRY(map->device->dev->ops->wait(map->queue));
     old->keys = map->keys;
     old->heads = map->heads;
     old->table_slots = map->n_slots;
@@ -251,16 +264,14 @@ vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *de
     map->keys = keys;
     map->heads = heads;
     map->n_slots = n;
-    pthread_mutex_unlock(&map->lock);
     /* Readers that pinned before hold the old table: it goes with the commit that follows. */
-    pthread_mutex_lock(&map->lock);
-    old->epoch = map->epoch + 1;
-    old->next = NULL;
-    *map->retired_end = old;
-    map->retired_end = &old->next;
-    map->retired_bytes += retired_size(old);
+    append_retired(map, old, map->epoch + 1);
     pthread_mutex_unlock(&map->lock);
     return VX_OK;
+fail:
+    vx__account_free(map->device, true, table_bytes(n), keys);
+    free(old);
+    return err;
 }
 
 void vx_map_destroy(struct vx_map *map)
@@ -270,24 +281,12 @@ void vx_map_destroy(struct vx_map *map)
     const struct vxk_ops *ops = map->device->dev->ops;
     if (map->reader.esdf)
         map->reader.esdf_destroy(map, map->reader.esdf);
-    if (map->queue && map->keys) {
-        struct vx__retired *r = calloc(1, sizeof *r);
-        if (r) {
-            /* A device that fails here has lost its memory anyhow. */
-            if (collect_pages(map, r) == VX_OK) {
-                r->keys = map->keys;
-                r->table_slots = map->n_slots;
-                vx__retire(map, r);
-            } else {
-                retired_free(map, r);
-            }
-        }
-        vx__retired_drain(map);
-    }
-    while (map->retired) {
-        struct vx__retired *r = map->retired;
-        map->retired = r->next;
-        retired_free(map, r);
+    /* A device that fails here has lost its memory anyhow. */
+    for (struct vx__retired *r; (r = take_retired(map, true));)
+        (void)give_retired(map, r);
+    if (map->keys) {
+        (void)give_table(map, map->keys, map->heads, map->n_slots, map->totals.n_pages);
+        vx__account_free(map->device, true, table_bytes(map->n_slots), map->keys);
     }
     vx__workspace_fini(map);
     if (map->reader.queue)
@@ -300,6 +299,17 @@ void vx_map_destroy(struct vx_map *map)
     free(map);
 }
 
+/* The reader's distance field, unless a query is using it: that one will see the new epoch and replace it. */
+static void drop_reader_state(struct vx_map *map)
+{
+    if (pthread_mutex_trylock(&map->reader_lock) != 0)
+        return;
+    if (map->reader.esdf)
+        map->reader.esdf_destroy(map, map->reader.esdf);
+    map->reader.esdf = NULL;
+    pthread_mutex_unlock(&map->reader_lock);
+}
+
 vx_err vx_map_clear(struct vx_map *map)
 {
     struct vx__retired *r = calloc(1, sizeof *r);
@@ -308,22 +318,31 @@ vx_err vx_map_clear(struct vx_map *map)
     vx_err err;
     if (!r)
         return VX_E_NOMEM;
+    /* First what needs no new memory, so that a map can be cleared when the cap is reached. */
+    vx__workspace_drop(map);
+    drop_reader_state(map);
     VX_TRY(table_create(map, FIRST_SLOTS, &keys, &heads, NULL));
-    VX_TRY(collect_pages(map, r));
+    VX_TRY(map->device->dev->ops->wait(map->queue));
     r->keys = map->keys;
+    r->heads = map->heads;
     r->table_slots = map->n_slots;
+    r->whole = true;
+    for (int k = 0; k < VX__N_KINDS; k++)
+        r->n[k] = (uint32_t)map->totals.n_pages[k];
     pthread_mutex_lock(&map->lock);
     map->keys = keys;
     map->heads = heads;
     map->n_slots = FIRST_SLOTS;
     map->n_keys = 0;
     map->epoch++;
+    map->newest_stamp_ns = 0;
+    map->has_stamp = false;
     totals_reset(&map->totals);
+    append_retired(map, r, map->epoch);
     pthread_mutex_unlock(&map->lock);
-    vx__retire(map, r);
     return vx__retired_drain(map);
 fail:
-    retired_free(map, r);
+    free(r);
     return err;
 }
 

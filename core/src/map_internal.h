@@ -26,7 +26,8 @@ struct vx__retired {
     uint32_t n[VX__N_KINDS];
     struct vx__array ids[VX__N_KINDS];
     void *keys, *heads; /* a replaced table, or NULL */
-    uint64_t table_slots;
+    uint32_t table_slots;
+    bool whole;         /* vx_map_clear: the pages n[] are those of the table's versions, ids[] is empty */
 };
 
 struct vx__totals {
@@ -38,7 +39,7 @@ struct vx__totals {
 /* The frame pipeline's memory, kept from frame to frame; names as in vxk_frame_space. */
 struct vx__workspace {
     struct vxk_frame_counters *host; /* pinned */
-    struct vx__array counters, image, beam, depth, strip, level[VXK_N_LEVELS], ray, bin;
+    struct vx__array counters, image, beam, depth, inverse, slope, front, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word, code, work_of, value_of, record, work, active, free_, seen, sum;
     struct vx__array touch_key, touch_mask, touch_rank, hit_mask, hit_base, acc;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
@@ -64,6 +65,7 @@ struct vx_map {
     pthread_mutex_t lock;
     uint32_t epoch;
     int64_t newest_stamp_ns;
+    bool has_stamp; /* a frame since the last clear */
     uint64_t n_frames, n_refused;
     struct vx__totals totals;
     uint32_t pin_epoch[VX__MAX_PINS], pin_count[VX__MAX_PINS];
@@ -91,6 +93,8 @@ void vx__retire(struct vx_map *map, struct vx__retired *r);
 vx_err vx__retired_drain(struct vx_map *map);
 
 vx_err vx__workspace_init(struct vx_map *map);
+/* Gives back the work space's device memory; the next frame starts with small lists again. */
+void vx__workspace_drop(struct vx_map *map);
 void vx__workspace_fini(struct vx_map *map);
 
 #endif

@@ -46,6 +46,13 @@ vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, s
 /* Gives n pages back after the work that q has so far; ids may be reused by later work of q. */
 vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, const uint32_t *ids);
 
+/*
+ * Gives back every page that the newest versions of a table hold: n[kind] of them, as its totals say.  Needs no memory:
+ * the ids go straight onto the stacks.  cursors: device memory for VX__N_KINDS counters.
+ */
+vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32_t *cursors, const uint64_t n[VX__N_KINDS],
+                           struct vxk_queue *q);
+
 /* Device memory on the account (counted against the cap).  hold: kept between calls; else scratch. */
 vx_err vx__account_alloc(struct vx_device *d, bool hold, uint64_t bytes, void **out, struct vx_detail *detail);
 void vx__account_free(struct vx_device *d, bool hold, uint64_t bytes, void *ptr);

@@ -9,15 +9,16 @@
 #include "../dev.h"
 
 struct vxk_dda {
-    int32_t i[3];    /* cell */
+    int32_t i[3]; /* cell */
     int32_t step[3];
-    float next[3];   /* ray parameter at which the next border of the axis is met */
-    float delta[3];  /* ray parameter from border to border */
+    float next[3];  /* ray parameter at which the next border of the axis is met */
+    float delta[3]; /* ray parameter from border to border */
     float t, t_exit, t_end;
 };
 
 /* Cells of edge `size` on o + t d for t in [t0, t1].  |d| need not be 1. */
-VXK_FN void vxk_dda_init(struct vxk_dda *w, const float o[3], const float d[3], float t0, float t1, float size)
+VXK_FN void vxk_dda_init(struct vxk_dda *w, const float o[3], const float d[3], float t0, float t1,
+                         float size)
 {
     for (int a = 0; a < 3; a++) {
         w->i[a] = (int32_t)vxk_floor((o[a] + d[a] * t0) / size);

@@ -7,7 +7,8 @@
 #include "grid.h"
 #include "sha256.h"
 
-/* Element: (version in key order, word).  Digest of the word's canonical content, all zero for an empty word. */
+/* Element: (version in key order, word).  Digest of the word's canonical content, all zero for an empty word.
+ */
 struct vxk_digest_word_args {
     struct vxk_grid g;
     const uint32_t *version;

@@ -111,7 +111,8 @@ VXK_FN void vxk_frame_record(const struct vxk_frame_args *a, uint32_t i)
     struct vxk_leaf *l;
     uint64_t prefix = 0;
     rank = vxk_popc64(fw->leaf & ((1ull << cell) - 1));
-    l = &a->leaves[(uint64_t)a->s.new_leaf_page[fw->leaf_page + (rank >> 3)] * VXK_LEAVES_A_PAGE + (rank & 7)];
+    l = &a->leaves[(uint64_t)a->s.new_leaf_page[fw->leaf_page + (rank >> 3)] * VXK_LEAVES_A_PAGE +
+                   (rank & 7)];
     if (a->s.code[where] == VXK_CELL_WORK) {
         uint32_t w = a->s.work_of[where];
         for (uint32_t x = 0; x < 8; x++) {
@@ -135,7 +136,8 @@ VXK_FN void vxk_frame_record(const struct vxk_frame_args *a, uint32_t i)
     l->n_active = (uint16_t)n;
     l->first = (uint16_t)(n ? first & 255 : 0);
     for (uint32_t k = 0; k < 3; k++)
-        l->page[k] = n && (first & 255) + n > k * 256 ? a->s.new_value_page[fw->value_page + (first >> 8) + k] : VXK_NONE;
+        l->page[k] = n && (first & 255) + n > k * 256 ? a->s.new_value_page[fw->value_page + (first >> 8) + k]
+                                                      : VXK_NONE;
 }
 
 /* Element: a word of a frame chunk: into the new version as it was. */

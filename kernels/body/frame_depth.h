@@ -57,30 +57,30 @@ VXK_FN int vxk_beyond_range(const struct vxk_frame *f, const float p[3])
 VXK_FN struct vxk_bounds vxk_bounds_none(void)
 {
     struct vxk_bounds b;
-    b.min_all = VXK_D_OPEN;
-    b.min_hit = VXK_D_OPEN;
-    b.max_hit = VXK_D_INVALID;
-    b.max_all = VXK_D_INVALID;
+    b.hit_lo = b.free_all = 1e30f;
+    b.hit_hi = b.free_any = -1e30f;
     return b;
-}
-VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d)
-{
-    b->min_all = vxk_min(b->min_all, d);
-    b->max_all = vxk_max(b->max_all, d);
-    if (d > 0.0f && d < VXK_D_OPEN) {
-        b->min_hit = vxk_min(b->min_hit, d);
-        b->max_hit = vxk_max(b->max_hit, d);
-    }
 }
 VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
 {
-    b->min_all = vxk_min(b->min_all, o->min_all);
-    b->min_hit = vxk_min(b->min_hit, o->min_hit);
-    b->max_hit = vxk_max(b->max_hit, o->max_hit);
-    b->max_all = vxk_max(b->max_all, o->max_all);
+    b->hit_lo = vxk_min(b->hit_lo, o->hit_lo);
+    b->hit_hi = vxk_max(b->hit_hi, o->hit_hi);
+    b->free_all = vxk_min(b->free_all, o->free_all);
+    b->free_any = vxk_max(b->free_any, o->free_any);
+}
+/* Adds a reading d whose band reaches `before` to the near side and `behind` to the far side, and which
+ * clears everything nearer than `clear`. */
+VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float before, float behind, float clear)
+{
+    if (d > 0.0f && d < VXK_D_OPEN) {
+        b->hit_lo = vxk_min(b->hit_lo, d - before);
+        b->hit_hi = vxk_max(b->hit_hi, d + behind);
+    }
+    b->free_all = vxk_min(b->free_all, d > 0.0f ? clear : -1e30f);
+    b->free_any = vxk_max(b->free_any, d > 0.0f ? clear : -1e30f);
 }
 
-/* Element: 8 readings of a row.  Writes s.depth and s.strip, counts by reason. */
+/* Element: 8 readings of a row.  Writes s.depth and s.inverse, counts by reason. */
 #define vxk_frame_prepare_args vxk_frame_args
 VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
 {
@@ -88,7 +88,6 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
     int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE;
     int u1 = vxk_mini(u0 + VXK_TILE, f->width);
     uint32_t n[VXK_N_COUNTS];
-    struct vxk_bounds b = vxk_bounds_none();
     for (int k = 0; k < VXK_N_COUNTS; k++)
         n[k] = 0;
     for (int u = u0; u < u1; u++) {
@@ -117,13 +116,95 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
             }
         }
         a->s.depth[at] = d;
+        a->s.inverse[at] = why == VXK_C_USED ? 1.0f / d : 0.0f;
         n[why]++;
-        vxk_bounds_add(&b, d);
     }
-    a->s.strip[i] = b;
     for (int k = 0; k < VXK_N_COUNTS; k++)
         if (n[k])
             vxk_atomic_add64(&a->s.c->counts[k], n[k]);
+}
+
+/*
+ * Element: 8 readings of a row again: each is averaged with its neighbours, and the slope of its surface is
+ * found.
+ *
+ * Along a plane 1/depth is linear in the pixel, so pairs of pixels on opposite sides of a reading average to
+ * it exactly, and a pair that does not (by more than the sensor's noise explains) lies across an edge and is
+ * left out.  The 5 x 5 samples reach about one voxel; a voxel thus sees the mean of what falls on it and not
+ * one noisy pixel. Writes s.depth, s.slope, s.front and s.strip.
+ */
+#define vxk_frame_smooth_args vxk_frame_args
+VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_frame *f = &a->f;
+    const float *inverse = a->s.inverse;
+    const int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE, width = f->width;
+    const int n = vxk_mini(VXK_TILE, width - u0);
+    const float fx = f->fx, fy = f->fy, gate = 7.5f * f->noise;
+    float q0[VXK_TILE], sum[VXK_TILE], count[VXK_TILE], suu[VXK_TILE], suv[VXK_TILE], svv[VXK_TILE],
+        sqx[VXK_TILE], sqy[VXK_TILE], near[VXK_TILE], most = 0.0f;
+    struct vxk_bounds b = vxk_bounds_none();
+    int step;
+    for (int k = 0; k < VXK_TILE; k++) {
+        near[k] = q0[k] = k < n ? inverse[row * width + u0 + k] : 0.0f;
+        sum[k] = q0[k];
+        count[k] = 1.0f;
+        suu[k] = suv[k] = svv[k] = sqx[k] = sqy[k] = 0.0f;
+        most = vxk_max(most, q0[k]);
+    }
+    /* a whole number of pixels near half a voxel at the nearest of the eight */
+    step = vxk_mini(vxk_maxi((int)(0.5f * fx * most + 0.5f), 1), f->smooth_max);
+    for (int j = 0; j <= 2; j++) {
+        int dv = j * step;
+        if (row - dv < 0 || row + dv >= f->height)
+            continue;
+        for (int h = j ? -2 : 1; h <= 2; h++) {
+            int du = h * step;
+            const float *p = inverse + (row + dv) * width + u0 + du,
+                        *m = inverse + (row - dv) * width + u0 - du;
+            float x = (float)du, y = (float)dv, close = (j <= 1) & (h >= -1) & (h <= 1) ? 1.0f : 0.0f;
+            if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_TILE - 1 + vxk_maxi(du, -du) >= width)
+                continue; /* the outermost strips see fewer samples */
+            for (int k = 0; k < VXK_TILE; k++) {
+                float qp = p[k], qm = m[k], off = vxk_abs(qp + qm - 2.0f * q0[k]);
+                float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0[k] * q0[k]) ? 1.0f : 0.0f;
+                near[k] = vxk_max(near[k], close * vxk_max(qp, qm));
+                sum[k] += w * (qp + qm);
+                count[k] += 2.0f * w;
+                suu[k] += w * (x * x);
+                suv[k] += w * (x * y);
+                svv[k] += w * (y * y);
+                sqx[k] += w * (x * (qp - qm));
+                sqy[k] += w * (y * (qp - qm));
+            }
+        }
+    }
+    for (int k = 0; k < n; k++) {
+        uint32_t at = (uint32_t)(row * width + u0 + k);
+        float d = a->s.depth[at], g = 1.0f, band = f->trunc, clear = f->max_d;
+        if (q0[k] > 0.0f) {
+            float q = sum[k] / count[k], det = 4.0f * (suu[k] * svv[k] - suv[k] * suv[k]), A, B, C;
+            d = 1.0f / q;
+            if (det > 0.0f) {
+                /* the plane A x + B y + C z = 1 in camera axes */
+                A = fx * 2.0f * (sqx[k] * svv[k] - sqy[k] * suv[k]) / det;
+                B = fy * 2.0f * (sqy[k] * suu[k] - sqx[k] * suv[k]) / det;
+                C = q - A * (((float)(u0 + k) - f->cx) / fx) - B * (((float)row - f->cy) / fy);
+                g = q / vxk_sqrt(A * A + B * B + C * C);
+                g = vxk_min(vxk_max(g, 0.25f), 1.0f);
+            }
+            a->s.depth[at] = d;
+            band = f->trunc / g;
+            clear = d - (band + 3.0f * f->noise * d * d);
+        }
+        a->s.slope[at] = g;
+        a->s.front[at] = near[k] > 0.0f ? vxk_min(1.0f / near[k], d) : d;
+        vxk_bounds_add(&b, d, band, f->trunc, clear);
+        if (a->s.front[at] < d)
+            vxk_bounds_add(&b, a->s.front[at], f->trunc, f->trunc,
+                           d > 0.0f ? vxk_min(clear, a->s.front[at] - f->trunc) : -1e30f);
+    }
+    a->s.strip[i] = b;
 }
 
 /* Element: a tile of level 0 (8 strips) or above (4 x 4 tiles of the level below). */
@@ -147,7 +228,10 @@ VXK_FN void vxk_frame_level(const struct vxk_frame_args *a, uint32_t i)
 }
 
 /* Level whose tiles cover a span of pixels with few looks. */
-VXK_FN int vxk_level_for(int span) { return span > 192 ? 2 : span > 48 ? 1 : 0; }
+VXK_FN int vxk_level_for(int span)
+{
+    return span > 192 ? 2 : span > 48 ? 1 : 0;
+}
 
 /* Sensor coordinates of a point given in voxels from the corner of chunk oc. */
 VXK_FN struct vxk_vec3 vxk_to_sensor(const struct vxk_frame *f, float x, float y, float z)
@@ -162,9 +246,11 @@ VXK_FN struct vxk_vec3 vxk_to_sensor(const struct vxk_frame *f, float x, float y
 
 /*
  * Bounds of the readings behind a sphere (sensor coordinates, voxels).
- * 0: the sphere is out of view.  1: *b holds.  2: too near to say.  *whole = 1 when every point of it is in view.
+ * 0: the sphere is out of view.  1: *b holds.  2: too near to say.  *whole = 1 when every point of it is in
+ * view.
  */
-VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
+VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                            const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
 {
     float zl = q->z - r, zh = q->z + r, il, ih, ul, uh, vl, vh, w = (float)f->width, h = (float)f->height;
     int u0, u1, v0, v1, level, shift;

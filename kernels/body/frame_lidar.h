@@ -1,9 +1,9 @@
 /*
- * frame_lidar.h - LiDAR readings as rays: directions, the bins that find the ray nearest to a voxel, and the marks and
- * sums that rays leave in the voxels of their bands.
+ * frame_lidar.h - LiDAR readings as rays: directions, the bins that find the ray nearest to a voxel, and the
+ * marks and sums that rays leave in the voxels of their bands.
  *
- * Hits go ray by ray into integer accumulators; free space is found from the voxel's side, by asking the bin that the
- * voxel falls into for its ray.
+ * Hits go ray by ray into integer accumulators; free space is found from the voxel's side, by asking the bin
+ * that the voxel falls into for its ray.
  */
 #ifndef VXK_BODY_FRAME_LIDAR_H
 #define VXK_BODY_FRAME_LIDAR_H
@@ -13,17 +13,22 @@
 
 #define VXK_PI 3.14159265f
 
-/* Arc tangent from + - * / alone, so that every device rounds alike; error below 2e-5 rad.  It only chooses bins. */
+/* Arc tangent from + - * / alone, so that every device rounds alike; error below 2e-5 rad.  It only chooses
+ * bins. */
 VXK_FN float vxk_atan2(float y, float x)
 {
-    float ax = vxk_abs(x), ay = vxk_abs(y), t = vxk_min(ax, ay) / vxk_max(vxk_max(ax, ay), 1e-30f), q = t * t, r;
-    r = t * (0.99997726f + q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
+    float ax = vxk_abs(x), ay = vxk_abs(y), t = vxk_min(ax, ay) / vxk_max(vxk_max(ax, ay), 1e-30f), q = t * t,
+          r;
+    r = t *
+        (0.99997726f +
+         q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
     r = ay > ax ? 0.5f * VXK_PI - r : r;
     r = x < 0.0f ? VXK_PI - r : r;
     return y < 0.0f ? -r : r;
 }
 
-/* Row of an elevation: the nearest beam of a range image, even rows for point sets.  It only chooses a bin. */
+/* Row of an elevation: the nearest beam of a range image, even rows for point sets.  It only chooses a bin.
+ */
 VXK_FN int32_t vxk_lidar_row(const struct vxk_frame *f, const struct vxk_frame_space *s, float e)
 {
     int32_t r = (int32_t)vxk_min(vxk_max((f->el_top - e) * f->el_scale, 0.0f), (float)f->el_last);
@@ -39,7 +44,8 @@ VXK_FN float vxk_lidar_column(const struct vxk_frame *f, float az)
 }
 
 /* Bin that a point in sensor coordinates falls into, or -1. */
-VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_space *s, float x, float y, float z)
+VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_space *s, float x, float y,
+                             float z)
 {
     float rho = vxk_sqrt(x * x + y * y), c = vxk_lidar_column(f, vxk_atan2(y, x));
     int32_t col = (int32_t)vxk_min(vxk_max(c, 0.0f), 1e6f), row = vxk_lidar_row(f, s, vxk_atan2(z, rho));
@@ -83,6 +89,9 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
     }
     for (int k = 0; k < 3; k++)
         ray.d[k] = f->R[3 * k] * l[0] + f->R[3 * k + 1] * l[1] + f->R[3 * k + 2] * l[2];
+    for (int k = 0; k < 3; k++)
+        ray.n[k] = -ray.d[k];
+    ray.nd = -1.0f;
     if (f->edge && why == VXK_C_USED) {
         float p[3];
         for (int k = 0; k < 3; k++)
@@ -100,7 +109,8 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
         int32_t bin = vxk_lidar_bin(f, &a->s, l[0], l[1], l[2]);
         if (bin >= 0) {
             /* fixed point: the nearest reading of a bin wins, then the first */
-            uint64_t r = ray.r < VXK_D_OPEN ? (uint64_t)(uint32_t)vxk_rint(vxk_min(ray.r, 8e6f) * 256.0f) : 0xfffffffeull;
+            uint64_t r = ray.r < VXK_D_OPEN ? (uint64_t)(uint32_t)vxk_rint(vxk_min(ray.r, 8e6f) * 256.0f)
+                                            : 0xfffffffeull;
             vxk_atomic_min64(&a->s.bin[bin], r << 32 | i);
         }
     }
@@ -111,21 +121,25 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
 VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
-    int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE, u1 = vxk_mini(u0 + VXK_TILE, f->width);
+    int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE,
+        u1 = vxk_mini(u0 + VXK_TILE, f->width);
     struct vxk_bounds b = vxk_bounds_none();
     for (int u = u0; u < u1; u++) {
         uint32_t at = (uint32_t)row * (uint32_t)f->width + (uint32_t)u;
+        float d;
         if (!f->bins_are_rays) {
             uint64_t w = a->s.bin[at];
             a->s.depth[at] = w == ~0ull ? VXK_D_INVALID : a->s.ray[(uint32_t)w].r;
         }
-        vxk_bounds_add(&b, a->s.depth[at]);
+        d = a->s.depth[at];
+        vxk_bounds_add(&b, d, f->trunc, f->trunc, d < VXK_D_OPEN ? d - f->clear : f->max_d);
     }
     a->s.strip[i] = b;
 }
 
 /* Bounds of the readings round a sphere; results as vxk_depth_bounds (*whole stays 0: beams leave gaps). */
-VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
+VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                            const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
 {
     float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c;
     int32_t v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
@@ -161,20 +175,113 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
                 vxk_bounds_join(b, &s->level[level][v * f->n_tx[level] + u]);
         }
     }
-    return b->max_all > 0.0f ? 1 : 0;
+    return b->free_any > 0.0f ? 1 : 0;
 }
 
-/* First and last parameter of a ray's band: the TSDF band, or the voxel of the end point. */
-VXK_FN void vxk_ray_band(const struct vxk_frame *f, float r, float *t0, float *t1)
+/* First hit from a hit's bin on in steps of (dr, dc) that lies at least `apart` voxels from it, or NULL. */
+VXK_FN const struct vxk_ray *vxk_bin_neighbour(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                                               const struct vxk_ray *ray, int32_t row, int32_t column,
+                                               int32_t dr, int32_t dc, float apart)
+{
+    for (int32_t k = 1; k <= 16; k++) {
+        int32_t r = row + dr * k, c = column + dc * k, bin;
+        float l2 = 0.0f;
+        if (f->full_turn)
+            c = c < 0 ? c + f->width : c >= f->width ? c - f->width : c;
+        if (r < 0 || r >= f->height || c < 0 || c >= f->width)
+            return (const struct vxk_ray *)0;
+        bin = r * f->width + c;
+        if (s->depth[bin] > 0.0f && s->depth[bin] < VXK_D_OPEN) {
+            const struct vxk_ray *p = &s->ray[f->bins_are_rays ? (uint32_t)bin : (uint32_t)s->bin[bin]];
+            for (int j = 0; j < 3; j++) {
+                float e = p->d[j] * p->r - ray->d[j] * ray->r;
+                l2 += e * e;
+            }
+            if (l2 >= apart * apart)
+                return p;
+        }
+    }
+    return (const struct vxk_ray *)0;
+}
+
+/* Tangent of the surface from the hits on either side of a hit, when the three lie on a line within 6
+ * degrees. */
+VXK_FN int vxk_tangent(const struct vxk_ray *ray, const struct vxk_ray *p, const struct vxk_ray *q,
+                       float t[3])
+{
+    float l2 = 0.0f, s1 = 0.0f, s2 = 0.0f, dot = 0.0f;
+    if (!p || !q)
+        return 0;
+    for (int k = 0; k < 3; k++) {
+        float e1 = p->d[k] * p->r - ray->d[k] * ray->r, e2 = ray->d[k] * ray->r - q->d[k] * q->r;
+        s1 += e1 * e1;
+        s2 += e2 * e2;
+        dot += e1 * e2;
+        t[k] = e1 + e2;
+        l2 += t[k] * t[k];
+    }
+    if (!(dot > 0.0f) || dot * dot < 0.99f * (s1 * s2))
+        return 0;
+    l2 = 1.0f / vxk_sqrt(l2);
+    for (int k = 0; k < 3; k++)
+        t[k] *= l2;
+    return 1;
+}
+
+/* Element: a bin.  The normal at its ray's end, from the nearest hits in both directions that are 0.4 voxel
+ * away or more. */
+#define vxk_frame_normal_args vxk_frame_args
+VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_frame *f = &a->f;
+    const struct vxk_frame_space *s = &a->s;
+    int32_t row = (int32_t)i / f->width, column = (int32_t)i - row * f->width;
+    struct vxk_ray *ray;
+    float tu[3], tv[3], n[3], l, nd;
+    int u, v;
+    if (!(s->depth[i] > 0.0f && s->depth[i] < VXK_D_OPEN))
+        return;
+    ray = &s->ray[f->bins_are_rays ? i : (uint32_t)s->bin[i]];
+    u = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 0, 1, 0.4f),
+                    vxk_bin_neighbour(f, s, ray, row, column, 0, -1, 0.4f), tu);
+    v = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 1, 0, 0.4f),
+                    vxk_bin_neighbour(f, s, ray, row, column, -1, 0, 0.4f), tv);
+    if (!u && !v)
+        return;
+    if (u && v) {
+        n[0] = tu[1] * tv[2] - tu[2] * tv[1];
+        n[1] = tu[2] * tv[0] - tu[0] * tv[2];
+        n[2] = tu[0] * tv[1] - tu[1] * tv[0];
+    } else { /* one tangent only: the normal nearest to the ray */
+        const float *t = u ? tu : tv;
+        float dt = ray->d[0] * t[0] + ray->d[1] * t[1] + ray->d[2] * t[2];
+        for (int k = 0; k < 3; k++)
+            n[k] = dt * t[k] - ray->d[k];
+    }
+    l = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
+    if (!(l > 1e-4f))
+        return;
+    nd = n[0] * ray->d[0] + n[1] * ray->d[1] + n[2] * ray->d[2];
+    l = (nd > 0.0f ? -1.0f : 1.0f) / vxk_sqrt(l);
+    nd *= l;
+    if (nd > -0.02f) /* seen edge-on: the end point itself is doubtful */
+        return;
+    for (int k = 0; k < 3; k++)
+        ray->n[k] = n[k] * l;
+    ray->nd = nd;
+}
+
+/* Walks the voxels of a ray's band: half a band to either side of its end (occupancy: the end's voxel). */
+VXK_FN void vxk_ray_band(const struct vxk_frame *f, const struct vxk_ray *ray, struct vxk_dda *w)
 {
     float half = f->mode == 0 ? f->trunc : 0.0f;
-    *t0 = vxk_max(r - half, 0.0f);
-    *t1 = r + half;
+    vxk_dda_init(w, f->t, ray->d, vxk_max(ray->r - half, 0.0f), ray->r + half, 1.0f);
 }
 
 VXK_FN uint32_t vxk_touch_slot(const struct vxk_frame_args *a, int32_t cx, int32_t cy, int32_t cz)
 {
-    return vxk_hash_find(a->s.touch_key, a->s.touch_slots - 1, vxk_key(a->f.oc[0] + cx, a->f.oc[1] + cy, a->f.oc[2] + cz));
+    return vxk_hash_find(a->s.touch_key, a->s.touch_slots - 1,
+                         vxk_key(a->f.oc[0] + cx, a->f.oc[1] + cy, a->f.oc[2] + cz));
 }
 
 /* Element: a ray.  Marks the cells of its band in the frame's table of touched chunks. */
@@ -183,13 +290,11 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_ray *ray = &a->s.ray[i];
     struct vxk_dda w;
-    float t0, t1;
     int32_t last[3] = {0x7fffffff, 0, 0}, chunk[3] = {0x7fffffff, 0, 0};
     uint32_t slot = VXK_NONE;
     if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
         return;
-    vxk_ray_band(&a->f, ray->r, &t0, &t1);
-    vxk_dda_init(&w, a->f.t, ray->d, t0, t1, 1.0f);
+    vxk_ray_band(&a->f, ray, &w);
     do {
         int32_t x = w.i[0] >> 3, y = w.i[1] >> 3, z = w.i[2] >> 3;
         uint64_t bit, *m;
@@ -203,7 +308,9 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
             chunk[0] = x >> 4;
             chunk[1] = y >> 4;
             chunk[2] = z >> 4;
-            slot = vxk_hash_insert(a->s.touch_key, a->s.touch_slots - 1, vxk_key(a->f.oc[0] + chunk[0], a->f.oc[1] + chunk[1], a->f.oc[2] + chunk[2]), &inserted);
+            slot = vxk_hash_insert(
+                a->s.touch_key, a->s.touch_slots - 1,
+                vxk_key(a->f.oc[0] + chunk[0], a->f.oc[1] + chunk[1], a->f.oc[2] + chunk[2]), &inserted);
             if (inserted)
                 vxk_atomic_add32(&a->s.c->n_touch_chunk, 1);
         }
@@ -211,7 +318,8 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
             vxk_atomic_or32(&a->s.c->table_full, 1);
             return;
         }
-        m = &a->s.touch_mask[(uint64_t)slot * 64 + ((uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3))];
+        m = &a->s.touch_mask[(uint64_t)slot * 64 + ((uint32_t)(x >> 2 & 3) << 4 |
+                                                    (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3))];
         bit = 1ull << ((uint32_t)(x & 3) << 4 | (uint32_t)(y & 3) << 2 | (uint32_t)(z & 3));
         if (!(vxk_load64(m) & bit))
             vxk_atomic_or64(m, bit);
@@ -258,18 +366,18 @@ VXK_FN void vxk_band_walk_look(struct vxk_band_walk *b, const struct vxk_frame_a
         b->cell[1] = y;
         b->cell[2] = z;
         b->leaf = vxk_touched_leaf(&a->s, vxk_touch_slot(a, x >> 4, y >> 4, z >> 4),
-                                   (uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3),
+                                   (uint32_t)(x >> 2 & 3) << 4 | (uint32_t)(y >> 2 & 3) << 2 |
+                                       (uint32_t)(z >> 2 & 3),
                                    (uint32_t)(x & 3) << 4 | (uint32_t)(y & 3) << 2 | (uint32_t)(z & 3));
     }
     b->voxel = (uint32_t)(b->w.i[0] & 7) << 6 | (uint32_t)(b->w.i[1] & 7) << 3 | (uint32_t)(b->w.i[2] & 7);
 }
-VXK_FN int vxk_band_walk_begin(struct vxk_band_walk *b, const struct vxk_frame_args *a, const struct vxk_ray *ray)
+VXK_FN int vxk_band_walk_begin(struct vxk_band_walk *b, const struct vxk_frame_args *a,
+                               const struct vxk_ray *ray)
 {
-    float t0, t1;
     if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
         return 0;
-    vxk_ray_band(&a->f, ray->r, &t0, &t1);
-    vxk_dda_init(&b->w, a->f.t, ray->d, t0, t1, 1.0f);
+    vxk_ray_band(&a->f, ray, &b->w);
     b->cell[0] = 0x7fffffff;
     b->cell[1] = b->cell[2] = 0;
     vxk_band_walk_look(b, a);
@@ -313,7 +421,8 @@ VXK_FN void vxk_frame_hit_room(const struct vxk_frame_args *a, uint32_t i)
         a->s.acc[k] = 0;
 }
 
-/* Place of the accumulator of voxel n of a touched leaf; VXK_NONE when no ray hit it or the lists overflowed. */
+/* Place of the accumulator of voxel n of a touched leaf; VXK_NONE when no ray hit it or the lists overflowed.
+ */
 VXK_FN uint32_t vxk_hit_place(const struct vxk_frame_space *s, uint32_t leaf, uint32_t n)
 {
     const uint64_t *m;
@@ -344,14 +453,14 @@ VXK_FN void vxk_frame_hit_add(const struct vxk_frame_args *a, uint32_t i)
     if (!vxk_band_walk_begin(&b, a, ray))
         return;
     do {
-        float along = 0.0f;
+        float from_plane = 0.0f; /* a voxel beside the ray is judged by the surface there, not by the ray */
         uint32_t place = vxk_hit_place(&a->s, b.leaf, b.voxel);
         int32_t q;
         if (place == VXK_NONE)
             continue;
         for (int k = 0; k < 3; k++)
-            along += (((float)b.w.i[k] + 0.5f) - a->f.t[k]) * ray->d[k];
-        q = vxk_quantise(&a->f, ray->r - along);
+            from_plane += (((float)b.w.i[k] + 0.5f) - a->f.t[k]) * ray->n[k];
+        q = vxk_quantise(&a->f, from_plane - ray->r * ray->nd);
         vxk_atomic_add64(&a->s.acc[place], (1ull << 40) + (uint64_t)(uint32_t)(q + 32768));
     } while (vxk_band_walk_next(&b, a));
 }
@@ -364,7 +473,7 @@ VXK_FN int32_t vxk_hit_mean(uint64_t acc, int32_t *count)
     return (int32_t)(sum >= 0 ? (sum + n / 2) / n : -((-sum + n / 2) / n));
 }
 
-/* Did this ray pass within half a voxel of the point v (map axes, from the sensor), and go on beyond the band? */
+/* Did this ray pass within half a voxel of the point v (map axes, from the sensor) and go on? */
 VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float v[3])
 {
     float c0, c1, c2, along = v[0] * ray->d[0] + v[1] * ray->d[1] + v[2] * ray->d[2];
@@ -375,7 +484,12 @@ VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, 
     c2 = v[0] * ray->d[1] - v[1] * ray->d[0];
     if (c0 * c0 + c1 * c1 + c2 * c2 > 0.25f)
         return 0;
-    return ray->r >= VXK_D_OPEN ? along <= f->max_d : ray->r - along > f->clear;
+    if (ray->r >= VXK_D_OPEN)
+        return along <= f->max_d;
+    /* in front of the band, and in front of the surface that the ray ends on: a beam that grazes the ground
+     * clears nothing in it */
+    return ray->r - along > f->clear &&
+           v[0] * ray->n[0] + v[1] * ray->n[1] + v[2] * ray->n[2] - ray->r * ray->nd > f->clear_plane;
 }
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * frame_select.h - which chunks, words and cells a frame may change.
  *
- * From the sensor's side down: candidate chunks in the box of its reach, their words, their cells.  Each level asks the
- * bounds of the readings behind its bounding sphere, so that what is hidden, out of view or free already costs one look
- * at a coarse level.  The map is never scanned.
+ * From the sensor's side down: candidate chunks in the box of its reach, their words, their cells.  Each
+ * level asks the bounds of the readings behind its bounding sphere, so that what is hidden, out of view or
+ * free already costs one look at a coarse level.  The map is never scanned.
  */
 #ifndef VXK_BODY_FRAME_SELECT_H
 #define VXK_BODY_FRAME_SELECT_H
@@ -13,10 +13,8 @@
 /* What a frame may say about the voxels in a sphere. */
 enum { VXK_MAY_HIT = 1, VXK_MAY_FREE = 2, VXK_ALL_FREE = 4 };
 
-/* Readings beyond the band by more than this are seen through. */
-VXK_FN float vxk_free_limit(const struct vxk_frame *f, float d) { return d - (f->trunc + f->noise2 * d * d); }
-
-VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q, float r)
+VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                              const struct vxk_vec3 *q, float r)
 {
     struct vxk_bounds b;
     uint32_t may = 0;
@@ -36,14 +34,12 @@ VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_
         return 0;
     if (k == 2)
         return VXK_MAY_HIT | (f->carve ? VXK_MAY_FREE : 0);
-    if (hi >= b.min_hit - f->trunc && lo <= b.max_hit + f->trunc)
+    if (hi >= b.hit_lo && lo <= b.hit_hi)
         may |= VXK_MAY_HIT;
-    if (f->carve) {
-        if (b.max_all >= VXK_D_OPEN ? lo <= f->max_d : lo <= b.max_hit - f->trunc)
-            may |= VXK_MAY_FREE;
-        if (whole && b.min_all > 0.0f && hi < (b.min_all < VXK_D_OPEN ? vxk_free_limit(f, b.min_all) : f->max_d))
-            may |= VXK_ALL_FREE;
-    }
+    if (f->carve && lo <= b.free_any)
+        may |= VXK_MAY_FREE;
+    if (f->carve && whole && hi < b.free_all)
+        may |= VXK_ALL_FREE;
     return may;
 }
 
@@ -53,8 +49,10 @@ VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     uint32_t ny = (uint32_t)a->n[1], nz = (uint32_t)a->n[2];
-    int32_t x = a->lo[0] + (int32_t)(i / (ny * nz)), y = a->lo[1] + (int32_t)(i / nz % ny), z = a->lo[2] + (int32_t)(i % nz);
-    struct vxk_vec3 q = vxk_to_sensor(f, (float)x * 128.0f + 64.0f, (float)y * 128.0f + 64.0f, (float)z * 128.0f + 64.0f);
+    int32_t x = a->lo[0] + (int32_t)(i / (ny * nz)), y = a->lo[1] + (int32_t)(i / nz % ny),
+            z = a->lo[2] + (int32_t)(i % nz);
+    struct vxk_vec3 q =
+        vxk_to_sensor(f, (float)x * 128.0f + 64.0f, (float)y * 128.0f + 64.0f, (float)z * 128.0f + 64.0f);
     struct vxk_frame_chunk *c;
     uint32_t may = vxk_frame_may(f, &a->s, &q, 110.0f), slot = VXK_NONE, head, at;
     if (f->sensor == VXK_SENSOR_LIDAR) {
@@ -84,7 +82,8 @@ VXK_FN void vxk_frame_chunk_base(const struct vxk_frame *f, uint64_t key, int32_
 }
 
 /* The word as the newest epoch has it, or NULL when its chunk does not exist. */
-VXK_FN const struct vxk_word *vxk_frame_old_word(const struct vxk_frame_args *a, const struct vxk_frame_chunk *c, uint32_t w)
+VXK_FN const struct vxk_word *vxk_frame_old_word(const struct vxk_frame_args *a,
+                                                 const struct vxk_frame_chunk *c, uint32_t w)
 {
     return c->old == VXK_NONE ? (const struct vxk_word *)0 : &a->g.chunks[c->old].word[w];
 }
@@ -102,10 +101,12 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
     struct vxk_frame_word *fw;
     vxk_frame_chunk_base(f, c->key, base);
     vxk_cell_base(i & 63, 0, &x, &y, &z);
-    q = vxk_to_sensor(f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f, (float)(base[2] + (int32_t)z) + 16.0f);
+    q = vxk_to_sensor(f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
+                      (float)(base[2] + (int32_t)z) + 16.0f);
     may = vxk_frame_may(f, &a->s, &q, 27.0f);
     if (f->sensor == VXK_SENSOR_LIDAR)
-        may = (may & ~(uint32_t)VXK_MAY_HIT) | (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
+        may = (may & ~(uint32_t)VXK_MAY_HIT) |
+              (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
     if (!may || (!(may & VXK_MAY_HIT) && old && old->tile == ~0ull))
         return;
     at = vxk_atomic_add32(&a->s.c->n_word, 1);
@@ -117,7 +118,8 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
 }
 
 /* First voxel of a cell of a frame word, voxels from the corner of chunk oc. */
-VXK_FN void vxk_frame_cell_base(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell, int32_t base[3])
+VXK_FN void vxk_frame_cell_base(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
+                                uint32_t cell, int32_t base[3])
 {
     uint32_t x, y, z;
     vxk_frame_chunk_base(&a->f, a->s.chunk[fw->chunk >> 6].key, base);
@@ -147,7 +149,9 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
     }
     if (!(may & VXK_MAY_HIT) && old && old->tile >> cell & 1)
         may = 0;
-    code = !may ? VXK_CELL_KEEP : (may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT) && !(old && old->leaf >> cell & 1) ? VXK_CELL_TILE : VXK_CELL_WORK;
+    code = !may                                                                              ? VXK_CELL_KEEP
+           : (may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT) && !(old && old->leaf >> cell & 1) ? VXK_CELL_TILE
+                                                                                             : VXK_CELL_WORK;
     a->s.code[i] = (uint8_t)code;
     if (code == VXK_CELL_WORK) {
         uint32_t k = vxk_atomic_add32(&a->s.c->n_work, 1);

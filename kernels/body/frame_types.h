@@ -1,8 +1,8 @@
 /*
  * frame_types.h - what the frame pipeline's element functions share: the sensor's frame and the work lists.
  *
- * Lengths are in voxels, map axes relative to the lower corner of the sensor's chunk (oc), so that single precision
- * keeps 2^-13 voxel or better over the whole reach of a sensor.
+ * Lengths are in voxels, map axes relative to the lower corner of the sensor's chunk (oc), so that single
+ * precision keeps 2^-13 voxel or better over the whole reach of a sensor.
  */
 #ifndef VXK_BODY_FRAME_TYPES_H
 #define VXK_BODY_FRAME_TYPES_H
@@ -14,60 +14,75 @@ enum { VXK_IMAGE_F32 = 0, VXK_IMAGE_U16 = 1 };
 enum { VXK_TILE = 8, VXK_N_LEVELS = 3 }; /* bounds of readings: tiles of 8, 32 and 128 pixels a side */
 
 /* Why a reading was or was not used; the order of struct vx_frame_counts. */
-enum { VXK_C_USED, VXK_C_NO_RETURN, VXK_C_ZERO, VXK_C_NEGATIVE, VXK_C_NAN, VXK_C_SATURATED, VXK_C_NEAR, VXK_C_OUTSIDE, VXK_N_COUNTS };
+enum {
+    VXK_C_USED,
+    VXK_C_NO_RETURN,
+    VXK_C_ZERO,
+    VXK_C_NEGATIVE,
+    VXK_C_NAN,
+    VXK_C_SATURATED,
+    VXK_C_NEAR,
+    VXK_C_OUTSIDE,
+    VXK_N_COUNTS
+};
 
 enum { VXK_ROW_STEPS = 4096 };
 
 /* Markers in a depth or range array in voxels. */
 #define VXK_D_INVALID (-1e30f) /* nothing is known along this ray */
-#define VXK_D_OPEN 1e30f       /* nothing up to the maximum range */
+#define VXK_D_OPEN    1e30f    /* nothing up to the maximum range */
 
 struct vxk_frame {
-    int32_t sensor;         /* VXK_SENSOR_* */
+    int32_t sensor; /* VXK_SENSOR_* */
     int32_t width, height;
-    float fx, fy, cx, cy;   /* depth camera, px */
-    float R[9];             /* map_T_sensor, row-major */
-    float t[3];             /* sensor, voxels from the corner of chunk oc */
-    int32_t oc[3];          /* chunk that holds the sensor */
-    float inv_voxel;        /* voxels a metre */
-    float min_d, max_d;     /* accepted readings, voxels */
-    float trunc;            /* half width of the band, voxels */
-    float q_scale;          /* stored units a voxel: 32767 / tau_max */
-    float noise2;           /* see-through needs noise2 * d^2 voxels beyond the band (sensor noise) */
-    float weight_scale;     /* weight of an observation = weight_scale / d^2, 1 .. weight_max */
+    float fx, fy, cx, cy; /* depth camera, px */
+    float R[9];           /* map_T_sensor, row-major */
+    float t[3];           /* sensor, voxels from the corner of chunk oc */
+    int32_t oc[3];        /* chunk that holds the sensor */
+    float inv_voxel;      /* voxels a metre */
+    float min_d, max_d;   /* accepted readings, voxels */
+    float trunc;          /* half width of the band, voxels */
+    float q_scale;        /* stored units a voxel: 32767 / tau_max */
+    float noise;          /* sensor noise: sigma = noise * d^2 voxels (depth cameras by triangulation) */
+    int32_t smooth_max;   /* px between the samples of a reading's neighbourhood, at most */
+    float weight_scale;   /* weight of an observation = weight_scale / d^2, 1 .. weight_max */
     int32_t weight_max;
-    int32_t carve;          /* 0: integrate surfaces only */
-    int32_t mode;           /* enum vx_mode: 0 TSDF, 1 occupancy */
-    int32_t edge;           /* the sensor's reach crosses the end of the voxel range: look at every reading */
+    int32_t carve; /* 0: integrate surfaces only */
+    int32_t mode;  /* enum vx_mode: 0 TSDF, 1 occupancy */
+    int32_t edge;  /* the sensor's reach crosses the end of the voxel range: look at every reading */
     /* occupancy, fixed point (1/1024 of log-odds) */
     int32_t lo_hit, lo_miss, lo_min, lo_max;
     /* raw image */
     int32_t encoding;
-    float unit;             /* raw value to metres */
-    float no_return_m;      /* declared value in metres, NaN = none */
-    int32_t zero_is_open;   /* LiDAR: 0 saw nothing */
+    float unit;                                     /* raw value to metres */
+    float no_return_m;                              /* declared value in metres, NaN = none */
+    int32_t zero_is_open;                           /* LiDAR: 0 saw nothing */
     int32_t n_tx[VXK_N_LEVELS], n_ty[VXK_N_LEVELS]; /* tiles a row and column of each level */
     /* LiDAR bins: column = (azimuth - az0) * az_scale, row = (el_top - elevation) * el_scale */
     float az0, az_scale, az_half, az_turn; /* az_turn: columns a full turn */
     float el_top, el_scale;
     int32_t el_last;        /* VXK_ROW_STEPS - 1 */
     int32_t full_turn;      /* the columns close the circle */
-    float clear;            /* a ray clears what lies this far in front of its end, voxels */
+    float az_step, el_step; /* mean angle between columns and rows, rad */
+    float clear;            /* a ray clears what lies this far in front of its end, voxels, */
+    float clear_plane;      /* and this far in front of the surface there */
     int32_t rows_rise;      /* range images: row 0 of the payload is the lowest */
     int32_t bins_are_rays;  /* range image: bin = ray number; point set: bin -> ray by the index array */
 };
 
-/* Bounds of the readings in a tile, voxels. */
+/* Bounds over the readings of a tile: distances from the sensor in voxels (depth: along z). */
 struct vxk_bounds {
-    float min_all;  /* VXK_D_INVALID when some reading is invalid; open counts as VXK_D_OPEN */
-    float min_hit;  /* surfaces only; VXK_D_OPEN when there is none */
-    float max_hit;  /* surfaces only; VXK_D_INVALID when there is none */
-    float max_all;  /* open counts as VXK_D_OPEN; VXK_D_INVALID when all are invalid */
+    float hit_lo, hit_hi; /* no band reaches nearer or farther; empty when hit_lo > hit_hi */
+    float free_all,
+        free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
 };
 
-struct vxk_ray { /* LiDAR: unit direction in map axes and length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
-    float d[3];
-    float r;
+struct vxk_ray { /* LiDAR */
+    float d[3];  /* unit direction in map axes */
+    float r;     /* length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
+    float n[3];  /* unit normal of the surface at its end, towards the sensor; -d where the neighbours tell
+                    nothing */
+    float nd;    /* n . d */
 };
 
 /* A chunk that the frame may change. */
@@ -81,22 +96,24 @@ struct vxk_frame_chunk {
 
 /* A word that the frame may change. */
 struct vxk_frame_word {
-    uint32_t chunk;        /* frame chunk << 6 | word number */
+    uint32_t chunk; /* frame chunk << 6 | word number */
     uint32_t changed;
-    uint64_t leaf, tile;   /* new masks */
-    uint32_t n_active, n_leaf; /* new */
+    uint64_t leaf, tile;            /* new masks */
+    uint32_t n_active, n_leaf;      /* new */
     uint32_t leaf_page, value_page; /* its first among the pages that this frame takes */
 };
 
 /* What the frame decided for a cell of a frame word. */
 enum { VXK_CELL_KEEP = 0, VXK_CELL_TILE = 1, VXK_CELL_WORK = 2 };
 
-/* Counters of a frame; zeroed before it (boxes: set to the map's), read by the host at its two waits.  Lists take their
- * places by atomic addition: the order of pages and records differs from run to run, the map's content does not. */
+/* Counters of a frame; zeroed before it (boxes: set to the map's), read by the host at its two waits.  Lists
+ * take their places by atomic addition: the order of pages and records differs from run to run, the map's
+ * content does not. */
 struct vxk_frame_counters {
     uint64_t counts[VXK_N_COUNTS];
     uint64_t d_active, d_leaf, d_tile; /* change of the map's totals, two's complement */
-    uint32_t n_chunk, n_word, n_work;  /* list lengths; more than a list's room: the host enlarges it and runs again */
+    uint32_t n_chunk, n_word,
+        n_work; /* list lengths; more than a list's room: the host enlarges it and runs again */
     uint32_t n_touch_chunk, n_touch_leaf, n_hit_voxels, table_full;
     uint32_t n_changed_chunk, n_leaf_pages, n_value_pages, n_records; /* what the new versions need */
     uint32_t n_old_chunk, n_old_leaf_pages, n_old_value_pages;        /* what they replace */
@@ -109,31 +126,35 @@ struct vxk_frame_counters {
 /* Work space of a frame; rooms are what the lists hold at most. */
 struct vxk_frame_space {
     struct vxk_frame_counters *c;
-    float *depth;                /* [height][width] voxels; LiDAR: ranges of the bins */
-    struct vxk_bounds *strip;    /* [height][n_tx[0]] rows of tiles of level 0 */
+    float *depth;   /* [height][width] voxels; LiDAR: ranges of the bins */
+    float *inverse; /* depth images: [height][width] 1 / depth, 0 without a surface */
+    float *front; /* depth images: [height][width] nearest surface within about half a voxel of the reading's
+                     ray */
+    float *slope; /* depth images: [height][width] distance to the surface's plane for a step along z */
+    struct vxk_bounds *strip;               /* [height][n_tx[0]] rows of tiles of level 0 */
     struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */
     struct vxk_frame_chunk *chunk;
     struct vxk_frame_word *word;
-    uint8_t *code;               /* [word][64] VXK_CELL_* */
-    uint32_t *work_of;           /* [word][64] place in the work list, where code is WORK */
-    uint32_t *value_of;          /* [word][64] first value of the cell's leaf in its word's new array */
-    uint32_t *work;              /* frame word << 6 | cell */
-    uint64_t *active;            /* [work][8] new masks */
-    uint64_t *free;              /* [work][8] */
-    uint8_t *seen;               /* [work][8] 1: the frame changes something in this plane */
-    uint32_t *sum;               /* [work] active voxels | free voxels << 10 | changed << 20 */
-    uint32_t *record;            /* [records] frame word << 6 | cell, of every leaf in a changed word */
+    uint8_t *code;      /* [word][64] VXK_CELL_* */
+    uint32_t *work_of;  /* [word][64] place in the work list, where code is WORK */
+    uint32_t *value_of; /* [word][64] first value of the cell's leaf in its word's new array */
+    uint32_t *work;     /* frame word << 6 | cell */
+    uint64_t *active;   /* [work][8] new masks */
+    uint64_t *free;     /* [work][8] */
+    uint8_t *seen;      /* [work][8] 1: the frame changes something in this plane */
+    uint32_t *sum;      /* [work] active voxels | free voxels << 10 | changed << 20 */
+    uint32_t *record;   /* [records] frame word << 6 | cell, of every leaf in a changed word */
     /* LiDAR */
-    const float *beam;           /* range images: cos, sin of columns, then cos, sin of rows */
-    const uint32_t *row_of;      /* [VXK_ROW_STEPS] row of an elevation, from the zenith down */
+    const float *beam;      /* range images: cos, sin of columns, then cos, sin of rows */
+    const uint32_t *row_of; /* [VXK_ROW_STEPS] row of an elevation, from the zenith down */
     struct vxk_ray *ray;
-    uint64_t *bin;               /* point sets: range bits << 32 | ray, smallest wins */
-    uint64_t *touch_key;         /* frame table of touched chunks */
-    uint64_t *touch_mask;        /* [slot][64] touched cells */
-    uint32_t *touch_rank;        /* [slot][64] touched leaves before each mask word */
-    uint64_t *hit_mask;          /* [touched leaf][8] voxels that a ray's band crossed */
-    uint32_t *hit_base;          /* [touched leaf] accumulators before it */
-    uint64_t *acc;               /* [hit voxels] count << 40 | sum of (distance + 32768) */
+    uint64_t *bin;        /* point sets: range bits << 32 | ray, smallest wins */
+    uint64_t *touch_key;  /* frame table of touched chunks */
+    uint64_t *touch_mask; /* [slot][64] touched cells */
+    uint32_t *touch_rank; /* [slot][64] touched leaves before each mask word */
+    uint64_t *hit_mask;   /* [touched leaf][8] voxels that a ray's band crossed */
+    uint32_t *hit_base;   /* [touched leaf] accumulators before it */
+    uint64_t *acc;        /* [hit voxels] count << 40 | sum of (distance + 32768) */
     /* ids from the pool and back to it */
     const uint32_t *new_chunk, *new_leaf_page, *new_value_page;
     uint32_t *old_chunk, *old_leaf_page, *old_value_page;
@@ -144,18 +165,18 @@ struct vxk_frame_space {
 struct vxk_frame_args {
     struct vxk_frame f;
     struct vxk_frame_space s;
-    struct vxk_grid g;          /* the newest epoch */
-    const void *image;          /* raw payload */
+    struct vxk_grid g; /* the newest epoch */
+    const void *image; /* raw payload */
     /* candidate chunks: the box lo .. lo + n (chunks relative to oc); element i is cell (i / ny nz, ...) */
     int32_t lo[3], n[3];
-    int32_t level;              /* frame_level: the level to make */
+    int32_t level; /* frame_level: the level to make */
     /* commit */
-    uint64_t *keys;             /* the map's table, written */
+    uint64_t *keys; /* the map's table, written */
     uint32_t *heads;
-    struct vxk_chunk *chunks;   /* the pools, written */
+    struct vxk_chunk *chunks; /* the pools, written */
     struct vxk_leaf *leaves;
     uint32_t *values;
-    uint32_t epoch;             /* of this frame */
+    uint32_t epoch; /* of this frame */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * frame_update.h - what a frame says about a voxel, and what becomes of the voxel.
  *
- * Two kernels ask the same question: vxk_frame_plane for the new masks, vxk_frame_values for the new values.  Both get
- * their answer from vxk_observe and vxk_merge, so that mask and value can't disagree.
+ * Two kernels ask the same question: vxk_frame_plane for the new masks, vxk_frame_values for the new values.
+ * Both get their answer from vxk_observe and vxk_merge, so that mask and value can't disagree.
  */
 #ifndef VXK_BODY_FRAME_UPDATE_H
 #define VXK_BODY_FRAME_UPDATE_H
@@ -12,19 +12,21 @@
 enum {
     VXK_OBS_NONE = 0,
     VXK_OBS_BAND = 1, /* TSDF: within the band; occupancy: hit */
-    VXK_OBS_NEAR = 2, /* in front of the band, but the sensor's noise could have put it there: only moves active voxels */
+    VXK_OBS_NEAR = 2, /* in front of the band, but the sensor's noise could have put it there: only moves
+                         active voxels */
     VXK_OBS_FREE = 3  /* seen through */
 };
 
 struct vxk_obs {
     int32_t what;
-    int32_t q;      /* TSDF: observed distance, stored units */
+    int32_t q; /* TSDF: observed distance, stored units */
     int32_t weight;
 };
 
-VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d)
+/* Falls with the square of the depth, and with the angle at which the surface is seen. */
+VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
 {
-    int32_t w = vxk_rint(vxk_min(f->weight_scale / (d * d), 1024.0f));
+    int32_t w = vxk_rint(vxk_min(f->weight_scale * slope / (d * d), 1024.0f));
     return vxk_mini(vxk_maxi(w, 1), f->weight_max);
 }
 
@@ -35,7 +37,8 @@ struct vxk_view {
     uint32_t hit;          /* touched leaf (LiDAR) or VXK_NONE */
 };
 
-VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell)
+VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
+                                     uint32_t cell)
 {
     struct vxk_view v;
     int32_t base[3];
@@ -43,19 +46,23 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
     v.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
     for (int k = 0; k < 3; k++)
         v.corner[k] = ((float)base[k] + 0.5f) - a->f.t[k];
-    v.hit = a->f.sensor == VXK_SENSOR_LIDAR ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell) : VXK_NONE;
+    v.hit = a->f.sensor == VXK_SENSOR_LIDAR
+                ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
+                : VXK_NONE;
     return v;
 }
 
 /* What the frame says about a row of eight voxels along z: bit k of each mask is voxel k. */
 struct vxk_row {
     uint32_t band, near, free;
-    float d[8]; /* depth: reading of the voxel's pixel */
-    float z[8]; /* depth: the voxel's own depth */
+    float d[8];   /* depth: reading of the voxel's pixel */
+    float sdf[8]; /* depth: distance to the surface's plane */
+    float g[8];   /* depth: slope of the voxel's pixel */
 };
 
 /* Sensor coordinates of the row's first voxel. */
-VXK_FN struct vxk_vec3 vxk_row_start(const struct vxk_frame *f, const struct vxk_view *v, uint32_t x, uint32_t y)
+VXK_FN struct vxk_vec3 vxk_row_start(const struct vxk_frame *f, const struct vxk_view *v, uint32_t x,
+                                     uint32_t y)
 {
     struct vxk_vec3 p;
     p.x = v->first.x + ((float)x * f->R[0] + (float)y * f->R[3]);
@@ -68,13 +75,15 @@ VXK_FN struct vxk_vec3 vxk_row_start(const struct vxk_frame *f, const struct vxk
 VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
-    const float *depth = a->s.depth;
-    const float w = (float)f->width, h = (float)f->height, cu = f->cx + 0.5f, cv = f->cy + 0.5f, fx = f->fx, fy = f->fy;
-    const float sx = f->R[6], sy = f->R[7], sz = f->R[8], trunc = f->trunc, noise2 = f->noise2, max_d = f->max_d;
+    const float *depth = a->s.depth, *slope = a->s.slope, *front = a->s.front;
+    const float w = (float)f->width, h = (float)f->height, cu = f->cx + 0.5f, cv = f->cy + 0.5f, fx = f->fx,
+                fy = f->fy;
+    const float sx = f->R[6], sy = f->R[7], sz = f->R[8], trunc = f->trunc, noise3 = 3.0f * f->noise,
+                max_d = f->max_d;
     const int32_t width = f->width;
     uint32_t band[8], near[8], freed[8];
     int32_t at[8];
-    float seen[8];
+    float seen[8], zs[8], fr[8];
     for (int k = 0; k < 8; k++) {
         float z = p->z + (float)k * sz, inv = 1.0f / vxk_max(z, 0.5f);
         float u = fx * (p->x + (float)k * sx) * inv + cu, v = fy * (p->y + (float)k * sy) * inv + cv;
@@ -83,17 +92,25 @@ VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 
         v = vxk_min(vxk_max(v, 0.0f), h - 1.0f);
         at[k] = (int32_t)v * width + (int32_t)u;
         seen[k] = ok ? 0.0f : 2.0f * VXK_D_INVALID;
-        o->z[k] = z;
+        zs[k] = z;
     }
-    for (int k = 0; k < 8; k++)
-        o->d[k] = depth[at[k]] + seen[k];
     for (int k = 0; k < 8; k++) {
-        float d = o->d[k], z = o->z[k], sdf = d - z;
+        o->d[k] = depth[at[k]] + seen[k];
+        o->g[k] = slope[at[k]];
+        fr[k] = front[at[k]] + seen[k];
+    }
+    for (int k = 0; k < 8; k++) {
+        float d = o->d[k], z = zs[k], sdf = (d - z) * o->g[k];
         uint32_t valid = d > 0.0f, open = d >= VXK_D_OPEN, hit = valid & (open ^ 1u), beyond = sdf > trunc;
-        uint32_t through = open ? z <= max_d : z < d - (trunc + noise2 * d * d);
-        band[k] = hit & (sdf >= -trunc) & (beyond ^ 1u);
-        freed[k] = valid & beyond & through;
-        near[k] = hit & beyond & (through ^ 1u);
+        uint32_t through = open ? z <= max_d : (d - z - noise3 * d * d) * o->g[k] > trunc;
+        float over = fr[k] - z;
+        uint32_t thin = beyond & (fr[k] > 0.0f) & (fr[k] < d) & (vxk_abs(over) <= trunc);
+        o->sdf[k] = thin ? over : sdf;
+        o->d[k] = thin ? fr[k] : d;
+        o->g[k] = thin ? 1.0f : o->g[k];
+        band[k] = (hit & (d - z >= -trunc) & (beyond ^ 1u)) | thin;
+        freed[k] = valid & beyond & through & (thin ^ 1u);
+        near[k] = hit & beyond & (through ^ 1u) & (thin ^ 1u);
     }
     for (int k = 0; k < 8; k++) {
         o->band |= band[k] << k;
@@ -102,7 +119,8 @@ VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 
     }
 }
 
-VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y, const struct vxk_vec3 *p, struct vxk_row *o)
+VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
+                          const struct vxk_vec3 *p, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
@@ -113,11 +131,13 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
     if (!f->carve || o->band == 255)
         return;
     for (int k = 0; k < 8; k++)
-        bin[k] = vxk_lidar_bin(f, s, p->x + (float)k * f->R[6], p->y + (float)k * f->R[7], p->z + (float)k * f->R[8]);
+        bin[k] = vxk_lidar_bin(f, s, p->x + (float)k * f->R[6], p->y + (float)k * f->R[7],
+                               p->z + (float)k * f->R[8]);
     for (int k = 0; k < 8; k++) {
         float px = p->x + (float)k * f->R[6], py = p->y + (float)k * f->R[7], pz = p->z + (float)k * f->R[8];
         float r = s->depth[bin[k] < 0 ? 0 : bin[k]], dist = vxk_sqrt(px * px + py * py + pz * pz);
-        /* the beam's own test follows; within half a voxel of it, `along` is less than a voxel short of the distance */
+        /* the beam's own test follows; within half a voxel of it, `along` is less than a voxel short of the
+         * distance */
         maybe[k] = (bin[k] >= 0) & (r > 0.0f) & (vxk_min(r, f->max_d + f->clear) - dist > f->clear - 1.0f);
     }
     for (uint32_t k = 0; k < 8; k++) {
@@ -132,30 +152,35 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
     }
 }
 
-VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y, struct vxk_row *o)
+VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
+                            struct vxk_row *o)
 {
     struct vxk_vec3 p = vxk_row_start(&a->f, v, x, y);
     o->band = o->near = o->free = 0;
     if (a->f.sensor == VXK_SENSOR_DEPTH) {
         vxk_row_depth(a, &p, o);
         if (!a->f.carve)
-            o->free = 0;
+            o->near = o->free = 0;
     } else {
         vxk_row_lidar(a, v, x, y, &p, o);
     }
 }
 
 /* The observation of voxel k of a row (voxel n of the leaf). */
-VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct vxk_view *v, const struct vxk_row *row, uint32_t k, uint32_t n)
+VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct vxk_view *v,
+                                  const struct vxk_row *row, uint32_t k, uint32_t n)
 {
     const struct vxk_frame *f = &a->f;
     struct vxk_obs o;
-    o.what = row->band >> k & 1 ? VXK_OBS_BAND : row->free >> k & 1 ? VXK_OBS_FREE : row->near >> k & 1 ? VXK_OBS_NEAR : VXK_OBS_NONE;
+    o.what = row->band >> k & 1   ? VXK_OBS_BAND
+             : row->free >> k & 1 ? VXK_OBS_FREE
+             : row->near >> k & 1 ? VXK_OBS_NEAR
+                                  : VXK_OBS_NONE;
     o.q = 0;
     o.weight = 1;
     if (f->sensor == VXK_SENSOR_DEPTH) {
-        o.q = vxk_quantise(f, vxk_min(row->d[k] - row->z[k], f->trunc));
-        o.weight = vxk_obs_weight(f, row->d[k]);
+        o.q = vxk_quantise(f, vxk_min(row->sdf[k], f->trunc));
+        o.weight = vxk_obs_weight(f, row->d[k], row->g[k]);
     } else if (o.what == VXK_OBS_BAND) {
         uint32_t place = vxk_hit_place(&a->s, v->hit, n);
         if (place != VXK_NONE)
@@ -178,23 +203,36 @@ VXK_FN uint32_t vxk_tsdf_merge(uint32_t old, int32_t q, int32_t weight)
 }
 
 /* Occupancy value: log-odds in 1/1024 in the low 16 bits (signed), the high 16 bits are 0. */
-VXK_FN int32_t vxk_occ_logodds(uint32_t v) { return (int32_t)(int16_t)(uint16_t)(v & 0xffff); }
-VXK_FN uint32_t vxk_occ_pack(int32_t l) { return (uint32_t)(uint16_t)(int16_t)l; }
+VXK_FN int32_t vxk_occ_logodds(uint32_t v)
+{
+    return (int32_t)(int16_t)(uint16_t)(v & 0xffff);
+}
+VXK_FN uint32_t vxk_occ_pack(int32_t l)
+{
+    return (uint32_t)(uint16_t)(int16_t)l;
+}
 
 /*
  * The voxel's value after an observation; *gone = 1 when it is free beyond doubt and needs no value any more.
  * state: VXK_UNKNOWN, VXK_FREE or VXK_ACTIVE before the frame (old = its value when active).
  * Called for BAND in any state, for NEAR and FREE when active.
  */
-VXK_FN uint32_t vxk_merge(const struct vxk_frame *f, int state, uint32_t old, const struct vxk_obs *o, int *gone)
+VXK_FN uint32_t vxk_merge(const struct vxk_frame *f, int state, uint32_t old, const struct vxk_obs *o,
+                          int *gone)
 {
     *gone = 0;
     if (f->mode == 0) {
         uint32_t v = state == VXK_ACTIVE ? old : 0;
-        if (o->what == VXK_OBS_FREE)
-            v = vxk_tsdf_pack(vxk_tsdf_distance(v), vxk_tsdf_weight(v) >> 1); /* what was seen through outweighs what was there */
+        if (o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) < 0) {
+            /* Seen through where something was: its evidence halves, and with the last of it the voxel is
+             * free.  It never turns into a near surface by averaging. */
+            v = vxk_tsdf_pack(vxk_tsdf_distance(v), vxk_tsdf_weight(v) >> 1);
+            *gone = vxk_tsdf_weight(v) == 0;
+            return v;
+        }
         v = vxk_tsdf_merge(v, o->q, o->weight);
-        *gone = o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) >= vxk_quantise(f, f->trunc * (31.0f / 32.0f));
+        *gone =
+            o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) >= vxk_quantise(f, f->trunc * (31.0f / 32.0f));
         return v;
     } else {
         int32_t l = state == VXK_ACTIVE ? vxk_occ_logodds(old) : state == VXK_FREE ? f->lo_miss : 0;
@@ -206,7 +244,8 @@ VXK_FN uint32_t vxk_merge(const struct vxk_frame *f, int state, uint32_t old, co
 }
 
 /* Record of the cell before the frame, or NULL; *tile = 1 when it was a free tile. */
-VXK_FN const struct vxk_leaf *vxk_frame_old_leaf(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell, int *tile)
+VXK_FN const struct vxk_leaf *vxk_frame_old_leaf(const struct vxk_frame_args *a,
+                                                 const struct vxk_frame_word *fw, uint32_t cell, int *tile)
 {
     const struct vxk_word *w = vxk_frame_old_word(a, &a->s.chunk[fw->chunk >> 6], fw->chunk & 63);
     *tile = w ? (int)(w->tile >> cell & 1) : 0;
@@ -234,7 +273,8 @@ VXK_FN void vxk_frame_plane(const struct vxk_frame_args *a, uint32_t i)
         for (through = row.free & had; through; through &= through - 1) {
             uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k;
             struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
-            vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))], &o, &gone);
+            vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))], &o,
+                      &gone);
             if (gone)
                 cleared |= 1ull << (8 * y + k);
         }
@@ -243,7 +283,8 @@ VXK_FN void vxk_frame_plane(const struct vxk_frame_args *a, uint32_t i)
     free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
     a->s.active[i] = active;
     a->s.free[i] = free_now;
-    a->s.seen[i] = (uint8_t)(active != was_active || free_now != was_free || ((band | moved) & was_active) ? 1 : 0);
+    a->s.seen[i] =
+        (uint8_t)(active != was_active || free_now != was_free || ((band | moved) & was_active) ? 1 : 0);
 }
 
 /* Element: a work cell: sums over its planes. */
@@ -270,7 +311,8 @@ VXK_FN void vxk_frame_values(const struct vxk_frame_args *a, uint32_t i)
     int tile, gone;
     uint64_t bits;
     rank = vxk_popc64(fw->leaf & ((1ull << cell) - 1));
-    now = &a->leaves[(uint64_t)a->s.new_leaf_page[fw->leaf_page + (rank >> 3)] * VXK_LEAVES_A_PAGE + (rank & 7)];
+    now = &a->leaves[(uint64_t)a->s.new_leaf_page[fw->leaf_page + (rank >> 3)] * VXK_LEAVES_A_PAGE +
+                     (rank & 7)];
     bits = now->active[x];
     if (!bits)
         return;

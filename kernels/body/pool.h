@@ -11,7 +11,10 @@ struct vxk_pool_iota_args {
     uint32_t *out;
     uint32_t first;
 };
-VXK_FN void vxk_pool_iota(const struct vxk_pool_iota_args *a, uint32_t i) { a->out[i] = a->first + i; }
+VXK_FN void vxk_pool_iota(const struct vxk_pool_iota_args *a, uint32_t i)
+{
+    a->out[i] = a->first + i;
+}
 
 /* Element: a slot of the old table: into the larger one. */
 struct vxk_pool_rehash_args {
@@ -29,7 +32,8 @@ VXK_FN void vxk_pool_rehash(const struct vxk_pool_rehash_args *a, uint32_t i)
     a->heads[vxk_hash_insert(a->keys, a->slot_mask, a->old_keys[i], &inserted)] = a->old_heads[i];
 }
 
-/* Element: (slot, word): the pages of the newest version, for giving a whole map back.  n[kind] are cursors. */
+/* Element: (slot, word): the pages of the newest version, for giving a whole map back.  n[kind] are cursors.
+ */
 struct vxk_pool_collect_args {
     struct vxk_grid g;
     uint32_t *n;
@@ -58,7 +62,8 @@ VXK_FN void vxk_pool_collect(const struct vxk_pool_collect_args *a, uint32_t i)
         a->leaf_page[vxk_atomic_add32(&a->n[1], 1)] = w->page[k];
 }
 
-/* Element: a slot: flag[i] = 1 when the epoch sees a version that holds something; key and version beside it. */
+/* Element: a slot: flag[i] = 1 when the epoch sees a version that holds something; key and version beside it.
+ */
 struct vxk_pool_list_args {
     struct vxk_grid g;
     uint8_t *flag;
@@ -85,7 +90,8 @@ VXK_FN void vxk_pool_gather(const struct vxk_pool_gather_args *a, uint32_t i)
     a->version[i] = (uint32_t)(c - a->g.chunks);
 }
 
-/* Element: (version in key order, word): number of its leaf records; then, with their places, the records' names. */
+/* Element: (version in key order, word): number of its leaf records; then, with their places, the records'
+ * names. */
 struct vxk_pool_leaf_count_args {
     struct vxk_grid g;
     const uint32_t *version;

@@ -1,0 +1,2 @@
+# The frame pipeline against a double-precision reference.
+vx_test(oracle_integrate LABELS oracle SOURCES oracle/oracle_integrate.c LIBS vx_core_testing ARGS cpu 2)

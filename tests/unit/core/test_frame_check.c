@@ -1,0 +1,340 @@
+/* Refusals of vx_frame_check with their field names, and the conversion of frames for the kernels. */
+#include "core_test.h"
+#include "frame_convert.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float pixels[12 * 8], elevations[8];
+static uint16_t raw[12 * 8];
+
+static struct vx_frame good(enum vx_sensor sensor)
+{
+    struct vx_frame f = {.sensor = sensor, .n_poses = 1, .width = 12, .height = 8, .no_return_value = NAN};
+    f.pose[0].rotation_xyzw[3] = 1;
+    f.data = pixels;
+    f.data_bytes = sizeof pixels;
+    if (sensor == VX_DEPTH) {
+        f.fx = f.fy = 10;
+        f.cx = 6;
+        f.cy = 4;
+    } else if (sensor == VX_RANGE) {
+        for (int i = 0; i < 8; i++)
+            elevations[i] = 0.1f * (float)i - 0.3f;
+        f.elevation_rad = elevations;
+        f.azimuth_step_rad = 0.5;
+    } else {
+        f.width = 32;
+        f.height = 1;
+    }
+    return f;
+}
+
+static void refused(const struct vx_frame *f, vx_err code, const char *field, const char *what)
+{
+    struct vx_detail detail = {0};
+    vx_err err = vx_frame_check(f, &detail);
+    ck_assert_msg(err == code, "%s: %s instead of %s", what, vx_err_name(err), vx_err_name(code));
+    ck_assert_msg(!strcmp(detail.field, field), "%s: field %s instead of %s", what, detail.field, field);
+    ck_assert_msg(strlen(detail.text) > 15, "%s: no words", what);
+    ck_assert_int_eq(vx_frame_check(f, NULL), code);
+}
+
+#define REFUSE(sensor, change, field)                                                                        \
+    do {                                                                                                     \
+        struct vx_frame f = good(sensor);                                                                    \
+        change;                                                                                              \
+        refused(&f, VX_E_INVALID, field, #sensor ": " #change);                                              \
+    } while (0)
+#define ACCEPT(sensor, change)                                                                               \
+    do {                                                                                                     \
+        struct vx_frame f = good(sensor);                                                                    \
+        struct vx_detail detail = {0};                                                                       \
+        change;                                                                                              \
+        ck_assert_msg(vx_frame_check(&f, &detail) == VX_OK, #sensor ": " #change ": %s", detail.text);       \
+    } while (0)
+
+START_TEST(poses)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    for (enum vx_sensor s = VX_DEPTH; s <= VX_RANGE; s++) {
+        ACCEPT(s, (void)0);
+        for (int i = 0; i < 3; i++)
+            for (int k = 0; k < 3; k++)
+                REFUSE(s, f.pose[0].position_m[k] = bad[i], "pose.position_m");
+        for (int i = 0; i < 3; i++)
+            for (int k = 0; k < 4; k++)
+                REFUSE(s, f.pose[0].rotation_xyzw[k] = bad[i], "pose.rotation_xyzw");
+        REFUSE(s, f.pose[0].rotation_xyzw[3] = 0, "pose.rotation_xyzw");
+        REFUSE(s, f.pose[0].rotation_xyzw[3] = 1.0011, "pose.rotation_xyzw");
+        REFUSE(s, f.pose[0].rotation_xyzw[3] = 0.9989, "pose.rotation_xyzw");
+        REFUSE(s, f.pose[0].rotation_xyzw[0] = 1e200, "pose.rotation_xyzw");
+        ACCEPT(s, f.pose[0].rotation_xyzw[3] = 1.0009);
+        ACCEPT(s, f.pose[0].rotation_xyzw[3] = -0.9991);
+        REFUSE(s, f.n_poses = 0, "pose");
+        REFUSE(s, f.n_poses = VX_MAX_POSES + 1, "pose");
+        REFUSE(s, f.n_poses = UINT32_MAX, "pose");
+        REFUSE(s, (f.n_poses = 2, f.pose[1] = f.pose[0], f.pose[1].position_m[1] = NAN), "pose.position_m");
+        REFUSE(s, (f.n_poses = 2, f.pose[1] = f.pose[0], f.pose[1].offset_ns = -1), "pose.offset_ns");
+    }
+}
+END_TEST
+
+START_TEST(sizes_and_encodings)
+{
+    REFUSE(VX_DEPTH, f.sensor = (enum vx_sensor)3, "sensor");
+    REFUSE(VX_DEPTH, f.sensor = (enum vx_sensor) - 1, "sensor");
+    REFUSE(VX_DEPTH, f.encoding = (enum vx_encoding)2, "encoding");
+    REFUSE(VX_POINTS, f.encoding = VX_U16, "encoding");
+    REFUSE(VX_RANGE, f.encoding = VX_U16, "encoding");
+    for (enum vx_sensor s = VX_DEPTH; s <= VX_RANGE; s++) {
+        REFUSE(s, f.data = NULL, "data");
+        REFUSE(s, f.data_bytes--, "data");
+        REFUSE(s, f.data_bytes++, "data");
+        REFUSE(s, f.data_bytes = 0, "data");
+        REFUSE(s, f.data_bytes = UINT64_MAX, "data");
+    }
+    for (enum vx_sensor s = VX_DEPTH; s <= VX_RANGE; s += 2) {
+        REFUSE(s, f.width = 0, "width");
+        REFUSE(s, f.height = 0, "width");
+        REFUSE(s, f.width = 16385, "width");
+        REFUSE(s, f.height = UINT32_MAX, "width");
+        REFUSE(s, (f.width = 16384, f.height = 16385), "width");
+    }
+    REFUSE(VX_POINTS, f.height = 2, "width");
+    REFUSE(VX_POINTS, f.height = 0, "width");
+    /* a voxel's accumulator counts 2^24 - 1 rays */
+    REFUSE(VX_POINTS, (f.width = 1 << 24, f.data_bytes = 12ull << 24), "width");
+    REFUSE(VX_RANGE, (f.width = 4096, f.height = 4096, f.data_bytes = 4ull << 24), "width");
+    ACCEPT(VX_POINTS, (f.width = 0, f.data_bytes = 0, f.data = NULL));
+    /* bytes are counted in 64 bits: 65536 x 65536 x 4 = 0 in 32 */
+    REFUSE(VX_POINTS, (f.width = 1431655766, f.data_bytes = 8), "width");
+    REFUSE(VX_DEPTH, f.encoding = VX_U16, "data");
+    REFUSE(VX_DEPTH, (f.encoding = VX_U16, f.data = raw, f.data_bytes = sizeof raw), "units_per_m");
+    ACCEPT(VX_DEPTH, (f.encoding = VX_U16, f.data = raw, f.data_bytes = sizeof raw, f.units_per_m = 1000));
+    REFUSE(VX_DEPTH, (f.encoding = VX_U16, f.data = raw, f.data_bytes = sizeof raw, f.units_per_m = -1000),
+           "units_per_m");
+    REFUSE(VX_DEPTH, (f.encoding = VX_U16, f.data = raw, f.data_bytes = sizeof raw, f.units_per_m = INFINITY),
+           "units_per_m");
+    REFUSE(VX_DEPTH, (f.encoding = VX_U16, f.data = raw, f.data_bytes = sizeof raw, f.units_per_m = NAN),
+           "units_per_m");
+}
+END_TEST
+
+START_TEST(intrinsics)
+{
+    static const double bad[] = {0, -1, -500, NAN, INFINITY, -INFINITY};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        REFUSE(VX_DEPTH, f.fx = bad[i], "fx");
+        REFUSE(VX_DEPTH, f.fy = bad[i], "fy");
+    }
+    REFUSE(VX_DEPTH, f.cx = NAN, "cx");
+    REFUSE(VX_DEPTH, f.cy = INFINITY, "cy");
+    REFUSE(VX_DEPTH, f.cx = -1e7, "cx");
+    REFUSE(VX_DEPTH, f.cy = 1e7, "cy");
+    ACCEPT(VX_DEPTH, f.cx = -30); /* a crop of a larger image */
+    ACCEPT(VX_DEPTH, (f.fx = 1e-3, f.fy = 1e5));
+}
+END_TEST
+
+START_TEST(ranges)
+{
+    for (enum vx_sensor s = VX_DEPTH; s <= VX_RANGE; s++) {
+        REFUSE(s, f.min_range_m = -1, "max_range_m");
+        REFUSE(s, f.min_range_m = NAN, "max_range_m");
+        REFUSE(s, f.min_range_m = INFINITY, "max_range_m");
+        REFUSE(s, f.max_range_m = -1, "max_range_m");
+        REFUSE(s, f.max_range_m = NAN, "max_range_m");
+        REFUSE(s, f.max_range_m = INFINITY, "max_range_m");
+        REFUSE(s, (f.min_range_m = 2, f.max_range_m = 2), "max_range_m");
+        REFUSE(s, (f.min_range_m = 3, f.max_range_m = 2), "max_range_m");
+        REFUSE(s, f.max_range_m = 0.05, "max_range_m"); /* below the default minimum */
+        ACCEPT(s, (f.min_range_m = 0.01, f.max_range_m = 0.05));
+    }
+    REFUSE(VX_DEPTH, f.min_range_m = 8, "max_range_m"); /* the default maximum */
+    ACCEPT(VX_DEPTH, f.min_range_m = 7.9);
+    REFUSE(VX_POINTS, f.min_range_m = 60, "max_range_m");
+    ACCEPT(VX_RANGE, f.min_range_m = 59);
+}
+END_TEST
+
+START_TEST(range_images)
+{
+    REFUSE(VX_RANGE, f.elevation_rad = NULL, "elevation_rad");
+    REFUSE(VX_RANGE, f.azimuth_step_rad = 0, "azimuth_step_rad");
+    REFUSE(VX_RANGE, f.azimuth_step_rad = NAN, "azimuth_step_rad");
+    REFUSE(VX_RANGE, f.azimuth_step_rad = INFINITY, "azimuth_step_rad");
+    REFUSE(VX_RANGE, f.azimuth_step_rad = 0.53, "azimuth_step_rad"); /* 12 columns pass a turn */
+    REFUSE(VX_RANGE, f.azimuth_step_rad = -0.53, "azimuth_step_rad");
+    REFUSE(VX_RANGE, f.first_azimuth_rad = NAN, "azimuth_step_rad");
+    REFUSE(VX_RANGE, f.first_azimuth_rad = -7, "azimuth_step_rad");
+    ACCEPT(VX_RANGE, f.azimuth_step_rad = 6.283185307179586 / 12);
+    ACCEPT(VX_RANGE, (f.azimuth_step_rad = -0.5, f.first_azimuth_rad = 6.28));
+    REFUSE(VX_RANGE, elevations[3] = NAN, "elevation_rad");
+    REFUSE(VX_RANGE, elevations[0] = -INFINITY, "elevation_rad");
+    REFUSE(VX_RANGE, elevations[7] = 1.6f, "elevation_rad");
+    REFUSE(VX_RANGE, elevations[3] = elevations[2], "elevation_rad");
+    REFUSE(VX_RANGE, elevations[7] = elevations[6], "elevation_rad");
+    REFUSE(VX_RANGE, elevations[1] = elevations[0], "elevation_rad");
+    REFUSE(VX_RANGE, elevations[3] = 1, "elevation_rad");
+    REFUSE(VX_RANGE, elevations[7] = -1, "elevation_rad");
+    ACCEPT(VX_RANGE, {
+        for (int i = 0; i < 8; i++)
+            elevations[i] = -0.1f * (float)i;
+    });
+    ACCEPT(VX_RANGE, (f.height = 1, f.data_bytes = 48));
+}
+END_TEST
+
+START_TEST(several_poses_are_announced_as_missing)
+{
+    struct vx_frame f = good(VX_POINTS);
+    f.n_poses = 2;
+    f.pose[1] = f.pose[0];
+    refused(&f, VX_E_UNIMPLEMENTED, "pose", "two poses");
+}
+END_TEST
+
+/* ------------------------------------------------------------------ conversion */
+
+START_TEST(sine_and_cosine)
+{
+    uint64_t seed = test_seed + 1;
+    double worst = 0;
+    for (int i = 0; i < 200000; i++) {
+        double x = test_uniform(&seed, -20, 20), s, c;
+        if (i < 64)
+            x = (i - 32) * 0.78539816339744831;
+        vx__sincos(x, &s, &c);
+        worst = fmax(worst, fmax(fabs(s - sin(x)), fabs(c - cos(x))));
+    }
+    ck_assert_msg(worst < 1e-14, "error %g", worst);
+}
+END_TEST
+
+START_TEST(rotation)
+{
+    uint64_t seed = test_seed + 2;
+    for (int i = 0; i < 1000; i++) {
+        double axis[3], n = 0, angle = test_uniform(&seed, -7, 7), q[4], R[9], v[3], want[3], scale;
+        for (int k = 0; k < 3; k++) {
+            axis[k] = test_uniform(&seed, -1, 1);
+            v[k] = test_uniform(&seed, -1, 1);
+            n += axis[k] * axis[k];
+        }
+        n = sqrt(n);
+        scale = test_uniform(&seed, 0.9995, 1.0005); /* is taken out again */
+        for (int k = 0; k < 3; k++)
+            q[k] = scale * (axis[k] /= n) * sin(angle / 2);
+        q[3] = scale * cos(angle / 2);
+        vx__rotation_from_quaternion(q, R);
+        for (int k = 0; k < 3; k++) { /* Rodrigues */
+            int a = (k + 1) % 3, b = (k + 2) % 3;
+            double dot = axis[0] * v[0] + axis[1] * v[1] + axis[2] * v[2];
+            want[k] = v[k] * cos(angle) + (axis[a] * v[b] - axis[b] * v[a]) * sin(angle) +
+                      axis[k] * dot * (1 - cos(angle));
+            ck_assert_double_eq_tol(R[3 * k] * v[0] + R[3 * k + 1] * v[1] + R[3 * k + 2] * v[2], want[k],
+                                    1e-12);
+        }
+    }
+}
+END_TEST
+
+/* The box of candidate chunks holds every voxel that a reading can change. */
+START_TEST(box_of_the_reach)
+{
+    uint64_t seed = test_seed + 3;
+    for (int i = 0; i < 300; i++) {
+        enum vx_sensor sensor = (enum vx_sensor)(i % 3);
+        struct vx_map_params p = test_params(test_uniform(&seed, 0.01, 0.3), VX_TSDF);
+        struct frame_shape shape = {
+            .width = 24, .height = 16, .reach_m = p.voxel_size_m * test_uniform(&seed, 20, 900)};
+        struct vxk_frame_args args;
+        struct vx_detail detail;
+        struct test_frame t;
+        double at[3], R[9];
+        for (int k = 0; k < 3; k++)
+            at[k] = test_uniform(&seed, -1000, 1000) * p.voxel_size_m;
+        test_frame_init(&t, sensor, &seed, &shape, at);
+        memset(&args, 0, sizeof args);
+        ck_ok(vx__frame_convert(&p, &t.f, &args, &detail));
+        vx__rotation_from_quaternion(t.f.pose[0].rotation_xyzw, R);
+        for (int j = 0; j < 500; j++) {
+            double reach = t.f.max_range_m / p.voxel_size_m + p.truncation_voxels, l[3], z;
+            if (sensor == VX_DEPTH) {
+                z = j & 1 ? reach : test_uniform(&seed, 0, reach);
+                l[0] = (test_uniform(&seed, -0.5, shape.width - 0.5) - t.f.cx) / t.f.fx * z;
+                l[1] = (test_uniform(&seed, -0.5, shape.height - 0.5) - t.f.cy) / t.f.fy * z;
+                l[2] = z;
+            } else {
+                double n = 0;
+                for (int k = 0; k < 3; k++) {
+                    l[k] = j < 3 ? k == j : test_uniform(&seed, -1, 1);
+                    n += l[k] * l[k];
+                }
+                for (int k = 0; k < 3; k++)
+                    l[k] *= reach / sqrt(n);
+            }
+            for (int k = 0; k < 3; k++) {
+                double v =
+                    at[k] / p.voxel_size_m + R[3 * k] * l[0] + R[3 * k + 1] * l[1] + R[3 * k + 2] * l[2];
+                int32_t c = (int32_t)floor(v / 128) - args.f.oc[k];
+                if (c < args.lo[k] || c >= args.lo[k] + args.n[k])
+                    ck_abort_msg("frame %d: chunk %d on axis %d is outside %d .. %d", i, c, k, args.lo[k],
+                                 args.lo[k] + args.n[k]);
+            }
+        }
+        for (int k = 0; k < 3; k++) {
+            ck_assert_double_eq_tol((double)args.f.t[k] + 128.0 * args.f.oc[k], at[k] / p.voxel_size_m, 1e-4);
+            ck_assert(args.f.t[k] >= 0 && args.f.t[k] <= 128);
+        }
+        test_frame_fini(&t);
+    }
+}
+END_TEST
+
+/* Refusals that need the map: far from its origin, too far for its voxels. */
+START_TEST(reach_refused)
+{
+    struct vx_map_params p = test_params(0.05, VX_TSDF);
+    struct vxk_frame_args args;
+    struct vx_detail detail = {0};
+    struct vx_frame f = good(VX_DEPTH);
+    memset(&args, 0, sizeof args);
+    f.pose[0].position_m[1] = 0.05 * 134217728.0;
+    ck_assert_int_eq(vx__frame_convert(&p, &f, &args, &detail), VX_E_INVALID);
+    ck_assert_str_eq(detail.field, "pose.position_m");
+    f.pose[0].position_m[1] = -1e300;
+    ck_assert_int_eq(vx__frame_convert(&p, &f, &args, &detail), VX_E_INVALID);
+    f.pose[0].position_m[1] = 0.05 * 134217460.0; /* just inside */
+    ck_assert_int_eq(vx__frame_convert(&p, &f, &args, &detail), VX_OK);
+    ck_assert(args.f.edge);
+    f.pose[0].position_m[1] = 0;
+    for (double reach = 1e4; reach < 1e305; reach *= 1e10) {
+        for (enum vx_sensor s = VX_DEPTH; s <= VX_RANGE; s++) {
+            f = good(s);
+            f.max_range_m = reach * 10;
+            ck_ok(vx_frame_check(&f, NULL));
+            ck_assert_int_eq(vx__frame_convert(&p, &f, &args, &detail), VX_E_INVALID);
+            ck_assert_str_eq(detail.field, "max_range_m");
+        }
+    }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    Suite *s = suite_create("frame_check");
+    ck_add(s, poses, 1);
+    ck_add(s, sizes_and_encodings, 1);
+    ck_add(s, intrinsics, 1);
+    ck_add(s, ranges, 1);
+    ck_add(s, range_images, 1);
+    ck_add(s, several_poses_are_announced_as_missing, 1);
+    ck_add(s, sine_and_cosine, 1);
+    ck_add(s, rotation, 1);
+    ck_add(s, box_of_the_reach, 1);
+    ck_add(s, reach_refused, 1);
+    return core_test_main(argc, argv, s);
+}
