@@ -197,7 +197,7 @@ static void prepare(struct shade *s, const struct camera *camera, const struct h
 /* Colour by height, light by normal, haze by distance. */
 static struct rgb shade_hit(const struct shade *s, const struct hit *hit, uint32_t u, uint32_t v)
 {
-    static const struct rgb low = {96, 124, 160}, middle = {206, 200, 188}, high = {214, 150, 92};
+    static const struct rgb low = {84, 116, 160}, middle = {196, 190, 176}, high = {212, 138, 74};
     static const struct rgb dark = {22, 24, 36}, haze = {200, 208, 220};
     double d[3], lit = 0;
     camera_ray(s->camera, u, v, d);
@@ -210,7 +210,7 @@ static struct rgb shade_hit(const struct shade *s, const struct hit *hit, uint32
     const double bright = 0.40 + 0.60 * fmax((lit + 0.4) / 1.4, 0);
     const double depth =
         s->far_m > s->near_m ? ((double)hit->range_m - s->near_m) / (s->far_m - s->near_m) : 0;
-    return rgb_mix(rgb_mix(dark, base, bright), haze, 0.30 * depth);
+    return rgb_mix(rgb_mix(dark, base, bright), haze, 0.20 * depth);
 }
 
 static struct rgb background(double t)

@@ -260,8 +260,9 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /*
- * Places of the hits, without those in the outermost hundredth on a side: a few far readings do not make the
- * picture small. points: [pixels][3].
+ * Places of the hits, without the outermost on each side: a few far readings do not make the picture small.
+ * Where little is hit (a LiDAR's rings get sparse with the distance) more of them are left out.
+ * points: [pixels][3].
  */
 static vx_err inner_hits(const struct camera *camera, const struct hit *hits, double (*points)[3],
                          size_t *n_points, struct vx_detail *detail)
@@ -280,12 +281,13 @@ static vx_err inner_hits(const struct camera *camera, const struct hit *hits, do
             points[found][i] = camera->eye_m[i] + d[i] * (double)hits[k].range_m;
         found++;
     }
+    const size_t trimmed = found < n / 4 ? found / 16 : found / 100;
     for (int i = 0; i < 3 && found > 0; i++) {
         for (size_t k = 0; k < found; k++)
             value[k] = points[k][i];
         qsort(value, found, sizeof *value, compare_doubles);
-        lo[i] = value[found / 100];
-        hi[i] = value[found - 1 - found / 100];
+        lo[i] = value[trimmed];
+        hi[i] = value[found - 1 - trimmed];
     }
     free(value);
     for (size_t k = 0; k < found; k++) {

@@ -1,2 +1,3 @@
 # The frame pipeline against a double-precision reference.
-vx_test(oracle_integrate LABELS oracle SOURCES oracle/oracle_integrate.c LIBS vx_core_testing ARGS cpu 2)
+vx_test(oracle_integrate LABELS oracle
+  SOURCES oracle/oracle_integrate.c oracle/observe_depth.c oracle/observe_lidar.c LIBS vx_core_testing ARGS cpu 2)

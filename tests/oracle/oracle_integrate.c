@@ -2,55 +2,30 @@
  * oracle_integrate.c - the frame pipeline against a double-precision reference on a plain box of voxels.
  *
  * The reference visits every voxel of a box round the sensor's reach: no chunks, no leaves, no bounds of
- * readings.  It knows the documented rules (kernels/body/frame_update.h, frame_lidar.h) and takes from the
- * converted frame only the tuning constants (noise, weight scale, clearances).  After each frame every voxel
- * of the box is compared:
- *   - a voxel whose decision hangs on less than EPS (voxels or pixels) may go either way; their share is
- * bounded;
- *   - all others must agree in state, and in value within VALUE_TOLERANCE stored units.
+ * readings.  observe_depth.c and observe_lidar.c say what a frame says about a voxel; here is what becomes of
+ * it.  After each frame every voxel of the box is compared:
+ *   - a voxel whose decision hangs on the rounding of single precision may go either way; their share is
+ *     bounded;
+ *   - all others must agree in state, and in value within VALUE_TOLERANCE stored units of the range that the
+ *     reference gives (a point, but for slopes and normals that rounding moves; the share of wide ranges is
+ *     bounded).
  * Then the reference takes over the map's values, so that each frame is judged alone.
  */
-#include "core_test.h"
-#include "frame_convert.h"
+#include "observe.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EPS             2e-4 /* single precision at these distances errs by some 1e-5 */
 #define VALUE_TOLERANCE 2
 
-/* What the reference says about a voxel. */
-enum { NOTHING, BAND, NEAR, FREE, EITHER };
-
-struct obs {
-    float q;      /* stored units, not rounded; LiDAR: their sum, then their mean */
-    float weight; /* whole */
-    uint8_t what;
-    uint8_t may_free; /* LiDAR: some beam clears it if margins are read generously */
-    uint8_t must_see; /* LiDAR: some beam clears it beyond doubt */
-};
-
-struct box {
-    int32_t lo[3], n[3];
-    uint8_t *state, *next_state; /* VXK_*, before and after the frame */
-    uint32_t *value, *next_value;
-    struct obs *obs;
-};
-
-struct sensor {
-    double R[9], t[3]; /* map_T_sensor; position in voxels */
-    double vs, trunc, q_scale, max_d, min_d;
-    struct vxk_frame k; /* tuning constants only */
-};
-
-static size_t at_index(const struct box *b, int32_t x, int32_t y, int32_t z)
+size_t box_index(const struct box *b, const int32_t v[3])
 {
-    return ((size_t)(x - b->lo[0]) * (size_t)b->n[1] + (size_t)(y - b->lo[1])) * (size_t)b->n[2] +
-           (size_t)(z - b->lo[2]);
+    return ((size_t)(v[0] - b->lo[0]) * (size_t)b->n[1] + (size_t)(v[1] - b->lo[1])) * (size_t)b->n[2] +
+           (size_t)(v[2] - b->lo[2]);
 }
 
-static bool inside(const struct box *b, const int32_t v[3])
+bool box_holds(const struct box *b, const int32_t v[3])
 {
     for (int k = 0; k < 3; k++)
         if (v[k] < b->lo[k] || v[k] >= b->lo[k] + b->n[k])
@@ -114,9 +89,7 @@ static void sensor_init(struct sensor *s, const struct vx_map_params *p, const s
     s->min_d = f->min_range_m / s->vs;
 }
 
-/* A reading: INVALID, OPEN or voxels; *unsure when it lies at a limit. */
-enum kind { INVALID, OPEN, HIT };
-static enum kind reading(const struct sensor *s, const struct vx_frame *f, double m, double *d, bool *unsure)
+enum kind observe_reading(const struct sensor *s, const struct vx_frame *f, double m, double *d, bool *unsure)
 {
     *unsure = false;
     if (isnan(m) || m < 0)
@@ -128,233 +101,19 @@ static enum kind reading(const struct sensor *s, const struct vx_frame *f, doubl
     return *d > s->max_d ? OPEN : *d < s->min_d ? INVALID : HIT;
 }
 
-/* ------------------------------------------------------------------ depth */
-
-static double depth_at(const struct vx_frame *f, int u, int v)
-{
-    size_t i = (size_t)v * f->width + (size_t)u;
-    if (f->encoding == VX_U16) {
-        uint16_t raw = ((const uint16_t *)f->data)[i];
-        return raw == 65535 ? NAN : raw / f->units_per_m;
-    }
-    return (double)((const float *)f->data)[i];
-}
-
-static bool close_to(double a, double b)
-{
-    return fabs(a - b) < EPS;
-}
-
-static struct obs observe_depth(const struct sensor *s, const struct vx_frame *f, const double c[3])
-{
-    struct obs o = {0};
-    double p[3], u, v, d = 0, sdf, limit, w;
-    enum kind kind;
-    bool unsure;
-    for (int k = 0; k < 3; k++)
-        p[k] = s->R[k] * (c[0] - s->t[0]) + s->R[3 + k] * (c[1] - s->t[1]) + s->R[6 + k] * (c[2] - s->t[2]);
-    if (p[2] <= 0.5 - EPS || p[2] > s->max_d + s->trunc + EPS)
-        return o;
-    u = f->fx * p[0] / p[2] + f->cx + 0.5;
-    v = f->fy * p[1] / p[2] + f->cy + 0.5;
-    if (u < -EPS || v < -EPS || u >= f->width + EPS || v >= f->height + EPS)
-        return o;
-    if (close_to(u, rint(u)) || close_to(v, rint(v)) || close_to(p[2], 0.5)) {
-        o.what = EITHER;
-        return o;
-    }
-    kind = reading(s, f, depth_at(f, (int)floor(u), (int)floor(v)), &d, &unsure);
-    if (unsure) {
-        o.what = EITHER;
-        return o;
-    }
-    if (kind == INVALID)
-        return o;
-    if (kind == OPEN) {
-        o.what = close_to(p[2], s->max_d) ? EITHER : p[2] < s->max_d && !f->no_carving ? FREE : NOTHING;
-        o.q = (float)(s->trunc * s->q_scale);
-        o.weight = 1;
-        return o;
-    }
-    sdf = d - p[2];
-    limit = d - (s->trunc + s->k.noise2 * d * d);
-    if (close_to(sdf, s->trunc) || close_to(sdf, -s->trunc) || (sdf > s->trunc && close_to(p[2], limit)))
-        o.what = EITHER;
-    else if (sdf < -s->trunc)
-        o.what = NOTHING;
-    else if (sdf <= s->trunc)
-        o.what = BAND;
-    else
-        o.what = f->no_carving ? NOTHING : p[2] < limit ? FREE : NEAR;
-    o.q = (float)(fmin(sdf, s->trunc) * s->q_scale);
-    w = s->k.weight_scale / (d * d);
-    if (o.what && fabs(w - floor(w) - 0.5) < EPS && w < s->k.weight_max)
-        o.what = EITHER;
-    o.weight = (float)fmin(fmax(rint(w), 1), s->k.weight_max);
-    return o;
-}
-
-static void observe_depth_box(const struct sensor *s, const struct vx_frame *f, struct box *b)
-{
-    size_t i = 0;
-    for (int32_t x = b->lo[0]; x < b->lo[0] + b->n[0]; x++)
-        for (int32_t y = b->lo[1]; y < b->lo[1] + b->n[1]; y++)
-            for (int32_t z = b->lo[2]; z < b->lo[2] + b->n[2]; z++, i++) {
-                const double c[3] = {x + 0.5, y + 0.5, z + 0.5};
-                b->obs[i] = observe_depth(s, f, c);
-            }
-}
-
-/* ------------------------------------------------------------------ LiDAR */
-
-/* Direction in map axes and length of ray i. */
-static enum kind lidar_ray(const struct sensor *s, const struct vx_frame *f, uint32_t i, double dir[3],
-                           double *r, bool *unsure)
-{
-    double l[3];
-    enum kind kind;
-    *unsure = false;
-    *r = 0;
-    if (f->sensor == VX_RANGE) {
-        uint32_t u = i % f->width, v = i / f->width;
-        double az = f->first_azimuth_rad + u * f->azimuth_step_rad, el = (double)f->elevation_rad[v];
-        l[0] = cos(el) * cos(az);
-        l[1] = cos(el) * sin(az);
-        l[2] = sin(el);
-        kind = reading(s, f, (double)((const float *)f->data)[i], r, unsure);
-    } else {
-        const float *p = (const float *)f->data + 3 * (size_t)i;
-        double n = sqrt((double)p[0] * p[0] + (double)p[1] * p[1] + (double)p[2] * p[2]);
-        if (isnan(n) || n == 0 || isinf(n))
-            return INVALID; /* no direction */
-        for (int k = 0; k < 3; k++)
-            l[k] = p[k] / n;
-        kind = reading(s, f, n, r, unsure);
-    }
-    for (int k = 0; k < 3; k++)
-        dir[k] = s->R[3 * k] * l[0] + s->R[3 * k + 1] * l[1] + s->R[3 * k + 2] * l[2];
-    return kind;
-}
-
-/* Length of o + t d, t in [t0, t1], within the cube [v - grow, v + 1 + grow]; negative when they miss. */
-static double chord(const double o[3], const double d[3], double t0, double t1, const int32_t v[3],
-                    double grow)
-{
-    for (int k = 0; k < 3; k++) {
-        double lo = v[k] - grow - o[k], hi = v[k] + 1 + grow - o[k];
-        if (fabs(d[k]) < 1e-12) {
-            if (lo > 0 || hi < 0)
-                return -1;
-            continue;
-        }
-        lo /= d[k];
-        hi /= d[k];
-        t0 = fmax(t0, fmin(lo, hi));
-        t1 = fmin(t1, fmax(lo, hi));
-    }
-    return t1 - t0;
-}
-
-/* Adds a surface to the voxels of its band.  A voxel that is met for less than EPS may count or not. */
-static void hit_band(const struct sensor *s, struct box *b, const double dir[3], double r, bool unsure)
-{
-    double half = s->k.mode == 0 ? s->trunc : 0, t0 = fmax(r - half, 0), t1 = r + half;
-    int32_t lo[3], hi[3], v[3];
-    for (int k = 0; k < 3; k++) {
-        double p0 = s->t[k] + dir[k] * t0, p1 = s->t[k] + dir[k] * t1;
-        lo[k] = (int32_t)floor(fmin(p0, p1) - 2 * EPS);
-        hi[k] = (int32_t)floor(fmax(p0, p1) + 2 * EPS);
-    }
-    for (v[0] = lo[0]; v[0] <= hi[0]; v[0]++)
-        for (v[1] = lo[1]; v[1] <= hi[1]; v[1]++)
-            for (v[2] = lo[2]; v[2] <= hi[2]; v[2]++) {
-                bool sure = half > 0 ? chord(s->t, dir, t0, t1, v, -EPS) > EPS
-                                     : chord(s->t, dir, t0, t1, v, -EPS) >= 0;
-                double along = 0;
-                struct obs *o;
-                if (chord(s->t, dir, t0 - EPS, t1 + EPS, v, EPS) < 0)
-                    continue;
-                if (!inside(b, v))
-                    ck_abort_msg("the box is too small");
-                o = &b->obs[at_index(b, v[0], v[1], v[2])];
-                if (!sure || unsure)
-                    o->what = EITHER;
-                else if (o->what != EITHER)
-                    o->what = BAND;
-                for (int k = 0; k < 3; k++)
-                    along += (v[k] + 0.5 - s->t[k]) * dir[k];
-                o->q += (float)rint(fmin(fmax((r - along) * s->q_scale, -32767), 32767));
-                o->weight++;
-            }
-}
-
-/* Marks the voxels whose centre lies within half a voxel of a beam that goes on beyond them. */
-static void clear_beam(const struct sensor *s, struct box *b, const double dir[3], double limit)
-{
-    for (double t = 0; t < limit + 1; t += 0.5) {
-        int32_t c[3], v[3];
-        for (int k = 0; k < 3; k++)
-            c[k] = (int32_t)floor(s->t[k] + dir[k] * t);
-        for (v[0] = c[0] - 1; v[0] <= c[0] + 1; v[0]++)
-            for (v[1] = c[1] - 1; v[1] <= c[1] + 1; v[1]++)
-                for (v[2] = c[2] - 1; v[2] <= c[2] + 1; v[2]++) {
-                    double w[3], along = 0, off = 0;
-                    struct obs *o;
-                    if (!inside(b, v))
-                        continue;
-                    for (int k = 0; k < 3; k++) {
-                        w[k] = v[k] + 0.5 - s->t[k];
-                        along += w[k] * dir[k];
-                    }
-                    for (int k = 0; k < 3; k++)
-                        off += (w[k] - along * dir[k]) * (w[k] - along * dir[k]);
-                    o = &b->obs[at_index(b, v[0], v[1], v[2])];
-                    if (along > -EPS && sqrt(off) < 0.5 + EPS && along < limit + EPS)
-                        o->may_free = 1;
-                    if (along > EPS && sqrt(off) < 0.5 - EPS && along < limit - EPS)
-                        o->must_see = 1;
-                }
-    }
-}
-
-static void observe_lidar_box(const struct sensor *s, const struct vx_frame *f, struct box *b)
-{
-    uint32_t n = f->width * f->height;
-    size_t voxels = (size_t)b->n[0] * (size_t)b->n[1] * (size_t)b->n[2];
-    memset(b->obs, 0, voxels * sizeof *b->obs);
-    for (uint32_t i = 0; i < n; i++) {
-        double dir[3], r;
-        bool unsure;
-        enum kind kind = lidar_ray(s, f, i, dir, &r, &unsure);
-        if (kind == HIT || unsure)
-            hit_band(s, b, dir, r, unsure);
-        if (!f->no_carving && kind == OPEN)
-            clear_beam(s, b, dir, s->max_d);
-        else if (!f->no_carving && kind == HIT)
-            clear_beam(s, b, dir, r - s->k.clear);
-    }
-    for (size_t i = 0; i < voxels; i++) {
-        struct obs *o = &b->obs[i];
-        if (o->what == BAND) {
-            o->q = o->q / o->weight;
-            o->weight = fminf(o->weight, 255);
-        }
-    }
-}
-
 /* ------------------------------------------------------------------ merge */
 
 struct outcome {
     int state;
-    double t, w; /* value: TSDF distance and weight, or log-odds and 0 */
-    bool close;  /* to saturation: active or free */
+    double t_lo, t_hi, w; /* value: range of TSDF distances and weight, or log-odds and 0 */
+    bool close;           /* to saturation: active or free */
 };
 
 static struct outcome merge(const struct sensor *s, int state, uint32_t value, const struct obs *o, int what)
 {
     struct outcome r = {.state = state};
     double t = (double)(int16_t)(value & 0xffff), w = (double)(value >> 16);
-    r.t = t;
+    r.t_lo = r.t_hi = t;
     r.w = w;
     if (what == NOTHING || (what != BAND && state == VXK_FREE) || (what == NEAR && state == VXK_UNKNOWN))
         return r;
@@ -363,27 +122,38 @@ static struct outcome merge(const struct sensor *s, int state, uint32_t value, c
         return r;
     }
     if (s->k.mode == 0) {
-        double q = what == BAND ? (double)o->q : fmin((double)o->q, s->trunc * s->q_scale),
-               saturated = s->trunc * 31 / 32 * s->q_scale;
+        double saturated = s->trunc * 31 / 32 * s->q_scale;
         if (state != VXK_ACTIVE)
             t = w = 0;
-        if (what == FREE)
-            w = floor(w / 2);
-        r.t = (t * w + q * o->weight) / (w + o->weight);
-        r.w = fmin(w + o->weight, 255);
+        if (what == FREE &&
+            t < 0) { /* something was there: half of its evidence goes, and it with the last */
+            r.w = floor(w / 2);
+            r.state = r.w > 0 ? VXK_ACTIVE : VXK_FREE;
+            return r;
+        }
+        r.t_lo = (t * w + (double)o->q_lo * (double)o->weight) / (w + (double)o->weight);
+        r.t_hi = (t * w + (double)o->q_hi * (double)o->weight) / (w + (double)o->weight);
+        r.w = fmin(w + (double)o->weight, 255);
         r.state = VXK_ACTIVE;
         if (what == FREE) {
-            r.close = fabs(r.t - saturated) <= VALUE_TOLERANCE;
-            r.state = r.t >= saturated ? VXK_FREE : VXK_ACTIVE;
+            r.close = fabs(r.t_lo - saturated) <= VALUE_TOLERANCE;
+            r.state = r.t_lo >= saturated ? VXK_FREE : VXK_ACTIVE;
         }
     } else {
         double l = state == VXK_ACTIVE ? t : state == VXK_FREE ? s->k.lo_miss : 0;
         l += what == BAND ? s->k.lo_hit : s->k.lo_miss;
-        r.t = fmin(fmax(l, s->k.lo_min), s->k.lo_max);
+        r.t_lo = r.t_hi = fmin(fmax(l, s->k.lo_min), s->k.lo_max);
         r.w = 0;
-        r.state = r.t <= s->k.lo_min ? VXK_FREE : VXK_ACTIVE;
+        r.state = r.t_lo <= s->k.lo_min ? VXK_FREE : VXK_ACTIVE;
     }
     return r;
+}
+
+/* How far a value lies outside the expected range. */
+static double beyond(const struct outcome *e, uint32_t value)
+{
+    double t = (double)(int16_t)(value & 0xffff);
+    return fmax(fmax(e->t_lo - t, t - e->t_hi), 0);
 }
 
 static bool agrees(const struct outcome *e, int state, uint32_t value)
@@ -394,13 +164,15 @@ static bool agrees(const struct outcome *e, int state, uint32_t value)
         return false;
     if (state != VXK_ACTIVE)
         return true;
-    return fabs((double)(int16_t)(value & 0xffff) - e->t) <= VALUE_TOLERANCE && (double)(value >> 16) == e->w;
+    return beyond(e, value) <= VALUE_TOLERANCE && (double)(value >> 16) == e->w;
 }
 
 /* ------------------------------------------------------------------ comparison */
 
 struct tally {
-    uint64_t seen, either, band, freed, cleared, tiles, must_see, found;
+    uint64_t seen, either, wide, band, freed, cleared, halved, tiles, must_see, found;
+    double worst; /* stored units beyond the range */
+    struct surfaces surfaces;
 };
 
 /* The map's content into arrays of the box; false when something lies outside. */
@@ -416,9 +188,9 @@ static bool rasterise(const struct box *b, const struct map_walk *w, uint8_t *st
             size_t to;
             if (!active && !free_too)
                 continue;
-            if (!inside(b, v))
+            if (!box_holds(b, v))
                 return false;
-            to = at_index(b, v[0], v[1], v[2]);
+            to = box_index(b, v);
             state[to] = active ? VXK_ACTIVE : VXK_FREE;
             value[to] = active ? l->value[i] : 0;
         }
@@ -446,11 +218,19 @@ static void compare(const struct sensor *s, const struct vx_frame *f, struct box
                 n->seen += o->what || o->may_free;
                 n->either += o->what == EITHER;
                 n->band += o->what == BAND;
+                n->wide += o->what == BAND && o->q_hi - o->q_lo > 4 * VALUE_TOLERANCE;
+                /* seen through behind a surface: only there a weight falls */
+                n->halved += s->k.mode == 0 && was == VXK_ACTIVE && (int16_t)(b->value[i] & 0xffff) < 0 &&
+                             (now == VXK_FREE || value >> 16 < b->value[i] >> 16);
+                if (o->what != EITHER && now == VXK_ACTIVE && e.state == VXK_ACTIVE && !o->may_free)
+                    n->worst = fmax(n->worst, beyond(&e, value));
                 n->cleared += was == VXK_ACTIVE && now == VXK_FREE;
                 ok = o->what == EITHER || agrees(&e, now, value);
                 if (lidar && o->what == NOTHING && o->may_free) {
                     /* a beam clears it: the map may have found that beam or not */
-                    struct obs beam = {.q = (float)(s->trunc * s->q_scale), .weight = 1};
+                    struct obs beam = {.q_lo = (float)(s->trunc * s->q_scale),
+                                       .q_hi = (float)(s->trunc * s->q_scale),
+                                       .weight = 1};
                     struct outcome free_too = merge(s, was, b->value[i], &beam, FREE);
                     ok = ok || agrees(&free_too, now, value);
                     if (was == VXK_UNKNOWN && o->must_see) {
@@ -460,11 +240,12 @@ static void compare(const struct sensor *s, const struct vx_frame *f, struct box
                 }
                 n->freed += was == VXK_UNKNOWN && now == VXK_FREE;
                 if (!ok) /* no ck_assert here: it writes a file each time */
-                    ck_abort_msg("%s: voxel %d %d %d was %d (%d, weight %u), is %d (%d, weight %u), expected "
-                                 "%d (%.2f, weight %.0f) after observation %d, q %.2f, weight %.0f",
-                                 what, x, y, z, was, (int16_t)(b->value[i] & 0xffff), b->value[i] >> 16, now,
-                                 (int16_t)(value & 0xffff), value >> 16, e.state, e.t, e.w, o->what,
-                                 (double)o->q, (double)o->weight);
+                    ck_abort_msg(
+                        "%s: voxel %d %d %d was %d (%d, weight %u), is %d (%d, weight %u), expected "
+                        "%d (%.2f .. %.2f, weight %.0f) after observation %d, q %.2f .. %.2f, weight %.0f",
+                        what, x, y, z, was, (int16_t)(b->value[i] & 0xffff), b->value[i] >> 16, now,
+                        (int16_t)(value & 0xffff), value >> 16, e.state, e.t_lo, e.t_hi, e.w, o->what,
+                        (double)o->q_lo, (double)o->q_hi, (double)o->weight);
             }
     b->next_state = b->state;
     b->next_value = b->value;
@@ -526,9 +307,9 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         ck_assert_msg(err == VX_OK, "%s: %s", what, detail.text);
         sensor_init(&s, &map->params, &t.f);
         if (c->sensor == VX_DEPTH)
-            observe_depth_box(&s, &t.f, &box);
+            observe_depth(&s, &t.f, &box, &n.surfaces);
         else
-            observe_lidar_box(&s, &t.f, &box);
+            observe_lidar(&s, &t.f, &box, &n.surfaces);
         w = map_walk_newest(map);
         ck_assert_msg(!w->fault[0], "%s: %s", what, w->fault);
         compare(&s, &t.f, &box, w, &n, what);
@@ -536,10 +317,14 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         map_walk_free(w);
         test_frame_fini(&t);
     }
-    printf("%-24s %9llu voxels seen, %.2f %% either way, %llu in bands, %llu freed, %llu cleared, %llu tiles",
+    printf("%-24s %9llu voxels seen, %.2f %% either way, %llu in bands, %llu freed, %llu cleared, %llu "
+           "halved, %llu tiles, "
+           "%.2f units off, %.1f %% wide; %.1f %% of %llu surfaces sloped, %.2f %% unsure",
            name, (unsigned long long)n.seen, 100.0 * (double)n.either / (double)n.seen,
            (unsigned long long)n.band, (unsigned long long)n.freed, (unsigned long long)n.cleared,
-           (unsigned long long)n.tiles);
+           (unsigned long long)n.halved, (unsigned long long)n.tiles, n.worst,
+           100.0 * (double)n.wide / (double)n.band, 100.0 * (double)n.surfaces.sloped / (double)n.surfaces.n,
+           (unsigned long long)n.surfaces.n, 100.0 * (double)n.surfaces.unsure / (double)n.surfaces.n);
     if (n.must_see)
         printf(", found %.1f %% of free", 100.0 * (double)n.found / (double)n.must_see);
     printf("\n");
@@ -548,6 +333,13 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
      * way */
     ck_assert_msg((double)n.either < (c->sensor == VX_DEPTH ? 0.02 : 0.04) * (double)n.seen,
                   "%s: too many voxels may go either way", name);
+    ck_assert_msg((double)n.wide < (c->sensor == VX_POINTS ? 0.2 : 0.03) * (double)n.band,
+                  "%s: too many voxels may take a range of values", name);
+    /* the rules that look at neighbours are at work, and their decisions are clear */
+    ck_assert_msg((double)n.surfaces.sloped > 0.25 * (double)n.surfaces.n &&
+                      (double)n.surfaces.unsure <
+                          (c->sensor == VX_POINTS ? 0.08 : 0.01) * (double)n.surfaces.n,
+                  "%s: slopes", name);
     if (!c->no_carving)
         ck_assert_uint_gt(n.freed, 1000);
     if (c->clean)
