@@ -41,11 +41,11 @@ void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
     struct vx__array *const all[] = {
-        &w->counters,  &w->image,      &w->beam,       &w->depth,    &w->inverse,  &w->slope,
-        &w->front,     &w->strip,      &w->level[0],   &w->level[1], &w->level[2], &w->ray,
-        &w->bin,       &w->chunk,      &w->word,       &w->code,     &w->work_of,  &w->value_of,
-        &w->record,    &w->work,       &w->active,     &w->free_,    &w->seen,     &w->sum,
-        &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask, &w->hit_base, &w->acc};
+        &w->counters, &w->image,    &w->beam,     &w->depth,     &w->inverse,    &w->slope,      &w->front,
+        &w->strip,    &w->level[0], &w->level[1], &w->level[2],  &w->ray,        &w->bin,        &w->chunk,
+        &w->word,     &w->code,     &w->work_of,  &w->value_of,  &w->record,     &w->work,       &w->active,
+        &w->free_,    &w->seen,     &w->sum,      &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,
+        &w->hit_base, &w->acc,      &w->clear,    &w->by_beam};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         vx__array_free(map, all[i]);
     for (int k = 0; k < VX__N_KINDS; k++) {
@@ -123,6 +123,8 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
         {&w->hit_mask, (uint64_t)w->room_touch_leaf * 64},
         {&w->hit_base, (uint64_t)w->room_touch_leaf * 4},
         {&w->acc, (uint64_t)w->room_hit * 8},
+        {&w->clear, (uint64_t)w->room_work * 64},
+        {&w->by_beam, w->room_work},
     };
     if (w->room_chunk > MAX_ROOM_CHUNK || w->room_word > MAX_ROOM_WORD || w->room_work > MAX_ROOM_WORK ||
         w->touch_slots > MAX_ROOM_CHUNK)
@@ -148,6 +150,8 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
                                   .free = w->free_.ptr,
                                   .seen = w->seen.ptr,
                                   .sum = w->sum.ptr,
+                                  .clear = w->clear.ptr,
+                                  .by_beam = w->by_beam.ptr,
                                   .record = w->record.ptr,
                                   .beam = (const float *)w->beam.ptr + VXK_ROW_STEPS,
                                   .row_of = w->beam.ptr,
@@ -251,6 +255,8 @@ static vx_err launch_select(struct vx_map *map, const struct vx_frame *frame, st
                           (uint32_t)args->n[0] * (uint32_t)args->n[1] * (uint32_t)args->n[2]));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_pick_word, args, &s->c->n_chunk, 64, s->room_chunk * 64));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_pick_cell, args, &s->c->n_word, 64, s->room_word * 64));
+    if (is_lidar(f) && f->carve)
+        VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_beams, args, &s->c->n_work, 1, s->room_work));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_plane, args, &s->c->n_work, 8, s->room_work * 8));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_sum, args, &s->c->n_work, 1, s->room_work));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_reduce, args, &s->c->n_word, 1, s->room_word));

@@ -41,7 +41,7 @@ struct vx__workspace {
     struct vxk_frame_counters *host; /* pinned */
     struct vx__array counters, image, beam, depth, inverse, slope, front, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word, code, work_of, value_of, record, work, active, free_, seen, sum;
-    struct vx__array touch_key, touch_mask, touch_rank, hit_mask, hit_base, acc;
+    struct vx__array touch_key, touch_mask, touch_rank, hit_mask, hit_base, acc, clear, by_beam;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
     uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
     uint32_t *beam_host; /* pinned; columns and rows of the last range image */

@@ -50,7 +50,7 @@ VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_s
     float rho = vxk_sqrt(x * x + y * y), c = vxk_lidar_column(f, vxk_atan2(y, x));
     int32_t col = (int32_t)vxk_min(vxk_max(c, 0.0f), 1e6f), row = vxk_lidar_row(f, s, vxk_atan2(z, rho));
     /* rounding may leave the last column of a full turn a hair past its end */
-    col = col >= f->width && f->full_turn ? col - f->width : col;
+    col -= (col >= f->width) & (f->full_turn != 0) ? f->width : 0;
     return col < f->width ? row * f->width + col : -1;
 }
 
@@ -137,36 +137,50 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
     a->s.strip[i] = b;
 }
 
+/* Rows and columns of the bins whose centres a sphere can cover (columns may leave [0, width): they go on at
+ * the other end of the turn).  0: too near to say. */
+VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                          const struct vxk_vec3 *q, float r, int32_t rect[4])
+{
+    float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c;
+    if (d2 <= 2.0f * r2)
+        return 0;
+    rho = vxk_sqrt(rho2);
+    e = vxk_atan2(q->z, rho);
+    el_r = r / vxk_sqrt(d2 - r2) + 1e-4f; /* tangent of the angular radius: never less than the angle */
+    rect[0] = vxk_lidar_row(f, s, e + el_r);
+    rect[1] = vxk_lidar_row(f, s, e - el_r);
+    rect[2] = 0;
+    rect[3] = f->width - 1;
+    if (rho2 > 2.0f * r2) {
+        az_r = (r / vxk_sqrt(rho2 - r2) + 1e-4f) * vxk_abs(f->az_scale);
+        c = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
+        if (2.0f * az_r + 2.0f < f->az_turn) {
+            rect[2] = (int32_t)vxk_floor(c - az_r);
+            rect[3] = (int32_t)vxk_floor(c + az_r);
+        }
+    }
+    return 1;
+}
+
 /* Bounds of the readings round a sphere; results as vxk_depth_bounds (*whole stays 0: beams leave gaps). */
 VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
                             const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
 {
-    float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c;
-    int32_t v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
+    int32_t rect[4], v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
     int level, shift;
     *whole = 0;
-    if (d2 <= 2.0f * r2)
+    if (!vxk_lidar_rect(f, s, q, r, rect))
         return 2;
-    rho = vxk_sqrt(rho2);
-    e = vxk_atan2(q->z, rho);
-    el_r = r / vxk_sqrt(d2 - r2) + 1e-4f; /* tangent of the angular radius: never less than the angle */
-    v0 = vxk_maxi(vxk_lidar_row(f, s, e + el_r) - 1, 0);
-    v1 = vxk_mini(vxk_lidar_row(f, s, e - el_r) + 1, f->height - 1);
-    u0 = 0;
-    u1 = f->width - 1;
-    if (rho2 > 2.0f * r2) {
-        az_r = (r / vxk_sqrt(rho2 - r2) + 1e-4f) * vxk_abs(f->az_scale) + 1.0f;
-        c = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
-        if (2.0f * az_r < f->az_turn) {
-            u0 = (int32_t)vxk_floor(c - az_r);
-            u1 = (int32_t)vxk_floor(c + az_r);
-        }
-    }
+    /* a bin more on each side: a beam near a border may be its neighbour's */
+    v0 = vxk_maxi(rect[0] - 1, 0);
+    v1 = vxk_mini(rect[1] + 1, f->height - 1);
+    u0 = rect[2] - 1;
+    u1 = rect[3] + 1;
     level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
     shift = 3 + 2 * level;
     *b = vxk_bounds_none();
     for (int32_t v = v0 >> shift; v <= v1 >> shift; v++) {
-        /* a span of columns that leaves [0, width) goes on at the other end of the turn */
         for (int part = -1; part <= 1; part++) {
             int32_t l = vxk_maxi(u0 + part * turn, 0), h = vxk_mini(u1 + part * turn, f->width - 1);
             if (l > h)

@@ -141,6 +141,8 @@ struct vxk_frame_space {
     uint64_t *active;   /* [work][8] new masks */
     uint64_t *free;     /* [work][8] */
     uint8_t *seen;      /* [work][8] 1: the frame changes something in this plane */
+    uint64_t *clear;    /* [work][8] LiDAR: voxels that some beam cleared, where by_beam is set */
+    uint8_t *by_beam;   /* [work] 1: few beams meet the cell and were walked; 0: its voxels ask their bins */
     uint32_t *sum;      /* [work] active voxels | free voxels << 10 | changed << 20 */
     uint32_t *record;   /* [records] frame word << 6 | cell, of every leaf in a changed word */
     /* LiDAR */

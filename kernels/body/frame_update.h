@@ -35,10 +35,12 @@ struct vxk_view {
     struct vxk_vec3 first; /* sensor coordinates of its first voxel's centre */
     float corner[3];       /* the same in map axes, from the sensor */
     uint32_t hit;          /* touched leaf (LiDAR) or VXK_NONE */
+    const uint64_t *clear; /* LiDAR: what its beams cleared, or NULL: voxels ask their bins */
 };
 
+/* work: the cell's place in the work list. */
 VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
-                                     uint32_t cell)
+                                     uint32_t cell, uint32_t work)
 {
     struct vxk_view v;
     int32_t base[3];
@@ -49,6 +51,9 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
     v.hit = a->f.sensor == VXK_SENSOR_LIDAR
                 ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
                 : VXK_NONE;
+    v.clear = a->f.sensor == VXK_SENSOR_LIDAR && a->f.carve && a->s.by_beam[work]
+                  ? &a->s.clear[(uint64_t)work * 8]
+                  : (const uint64_t *)0;
     return v;
 }
 
@@ -125,20 +130,28 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
     int32_t bin[8];
+    float range[8];
     uint32_t maybe[8];
     if (v->hit < s->room_touch_leaf)
         o->band = (uint32_t)(s->hit_mask[(uint64_t)v->hit * 8 + x] >> (8 * y)) & 255;
     if (!f->carve || o->band == 255)
         return;
+    if (v->clear) {
+        o->free = (uint32_t)(v->clear[x] >> (8 * y)) & 255 & ~o->band;
+        return;
+    }
     for (int k = 0; k < 8; k++)
         bin[k] = vxk_lidar_bin(f, s, p->x + (float)k * f->R[6], p->y + (float)k * f->R[7],
                                p->z + (float)k * f->R[8]);
+    for (int k = 0; k < 8; k++)
+        range[k] = s->depth[vxk_maxi(bin[k], 0)];
     for (int k = 0; k < 8; k++) {
         float px = p->x + (float)k * f->R[6], py = p->y + (float)k * f->R[7], pz = p->z + (float)k * f->R[8];
-        float r = s->depth[bin[k] < 0 ? 0 : bin[k]], dist = vxk_sqrt(px * px + py * py + pz * pz);
+        float dist = vxk_sqrt(px * px + py * py + pz * pz);
         /* the beam's own test follows; within half a voxel of it, `along` is less than a voxel short of the
          * distance */
-        maybe[k] = (bin[k] >= 0) & (r > 0.0f) & (vxk_min(r, f->max_d + f->clear) - dist > f->clear - 1.0f);
+        maybe[k] = (bin[k] >= 0) & (range[k] > 0.0f) &
+                   (vxk_min(range[k], f->max_d + f->clear) - dist > f->clear - 1.0f);
     }
     for (uint32_t k = 0; k < 8; k++) {
         float w[3];
@@ -190,6 +203,89 @@ VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct v
         o.q = vxk_quantise(f, f->trunc);
     }
     return o;
+}
+
+enum { VXK_FEW_BEAMS = 96 };
+
+/* Clears the voxels of a cell that lie within half a voxel of a ray: in each of the eight slices across the
+ * ray's main axis the centres near where it passes are tried. */
+VXK_FN void vxk_beam_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
+                            uint64_t clear[8])
+{
+    float centre[3], along = 0.0f, c0, c1, c2;
+    int m = vxk_abs(ray->d[0]) >= vxk_abs(ray->d[1]) ? 0 : 1, p, q;
+    for (int k = 0; k < 3; k++) {
+        centre[k] = corner[k] + 3.5f;
+        along += centre[k] * ray->d[k];
+    }
+    c0 = centre[1] * ray->d[2] - centre[2] * ray->d[1];
+    c1 = centre[2] * ray->d[0] - centre[0] * ray->d[2];
+    c2 = centre[0] * ray->d[1] - centre[1] * ray->d[0];
+    if (c0 * c0 + c1 * c1 + c2 * c2 > 6.6f * 6.6f || along < -6.6f)
+        return;
+    if (along - 6.6f > (ray->r < VXK_D_OPEN ? ray->r - f->clear : f->max_d))
+        return;
+    if (vxk_abs(ray->d[2]) > vxk_abs(ray->d[m]))
+        m = 2;
+    p = m == 0 ? 1 : 0;
+    q = m == 2 ? 1 : 2;
+    for (int slice = 0; slice < 8; slice++) {
+        float t = (corner[m] + (float)slice) / ray->d[m];
+        float a = vxk_floor(t * ray->d[p] - corner[p]), b = vxk_floor(t * ray->d[q] - corner[q]);
+        if (!(a >= -1.0f && a <= 7.0f && b >= -1.0f && b <= 7.0f))
+            continue;
+        for (int k = 0; k < 4; k++) {
+            int at[3];
+            float w[3];
+            at[m] = slice;
+            at[p] = (int)a + (k & 1);
+            at[q] = (int)b + (k >> 1);
+            if (at[p] < 0 || at[p] > 7 || at[q] < 0 || at[q] > 7)
+                continue;
+            for (int j = 0; j < 3; j++)
+                w[j] = corner[j] + (float)at[j];
+            if (vxk_ray_clears(f, ray, w))
+                clear[at[0]] |= 1ull << (at[1] << 3 | at[2]);
+        }
+    }
+}
+
+/* Element: a work cell of a LiDAR frame.  Where few beams can meet it, walks them; else leaves it to the
+ * voxels. */
+#define vxk_frame_beams_args vxk_frame_args
+VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_frame *f = &a->f;
+    const struct vxk_frame_space *s = &a->s;
+    const struct vxk_frame_word *fw = &s->word[s->work[i] >> 6];
+    uint64_t clear[8];
+    struct vxk_view view;
+    struct vxk_vec3 q;
+    int32_t base[3], rect[4], turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
+    a->s.by_beam[i] = 0;
+    view = vxk_view_cell(a, fw, s->work[i] & 63, i);
+    vxk_frame_cell_base(a, fw, s->work[i] & 63, base);
+    q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
+    if (!vxk_lidar_rect(f, s, &q, 6.6f, rect) ||
+        (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) > VXK_FEW_BEAMS)
+        return;
+    for (int x = 0; x < 8; x++)
+        clear[x] = 0;
+    for (int32_t v = rect[0]; v <= rect[1]; v++) {
+        for (int32_t u = rect[2]; u <= rect[3]; u++) {
+            int32_t c = f->full_turn ? (u < 0           ? u + turn
+                                        : u >= f->width ? u - turn
+                                                        : u)
+                                     : u,
+                    bin = v * f->width + c;
+            if (c >= 0 && c < f->width && s->depth[bin] > 0.0f)
+                vxk_beam_clears(f, &s->ray[f->bins_are_rays ? (uint32_t)bin : (uint32_t)s->bin[bin]],
+                                view.corner, clear);
+        }
+    }
+    for (int x = 0; x < 8; x++)
+        a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = clear[x];
+    a->s.by_beam[i] = 1;
 }
 
 enum { VXK_WEIGHT_CAP = 255 };
@@ -258,7 +354,7 @@ VXK_FN void vxk_frame_plane(const struct vxk_frame_args *a, uint32_t i)
 {
     uint32_t where = a->s.work[i >> 3], cell = where & 63, x = i & 7;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
-    struct vxk_view view = vxk_view_cell(a, fw, cell);
+    struct vxk_view view = vxk_view_cell(a, fw, cell, i >> 3);
     int tile, gone;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
     uint64_t was_active = old ? old->active[x] : 0, was_free = old ? old->free[x] : tile ? ~0ull : 0;
@@ -322,7 +418,7 @@ VXK_FN void vxk_frame_values(const struct vxk_frame_args *a, uint32_t i)
     if (work != VXK_NONE && !a->s.seen[work * 8 + x])
         work = VXK_NONE;
     if (work != VXK_NONE)
-        view = vxk_view_cell(a, fw, cell);
+        view = vxk_view_cell(a, fw, cell, work);
     rank = x ? (uint32_t)(now->prefix >> (9 * (x - 1)) & 511) : 0;
     for (uint32_t y = 0; y < 8; y++) {
         struct vxk_row row;

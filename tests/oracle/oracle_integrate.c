@@ -481,8 +481,8 @@ START_TEST(depth)
     c.height = c.height ? c.height : 48;
     c.n_frames = 5;
     if (c.clean) { /* dense enough for whole cells to be seen empty at once */
-        c.width = 160;
-        c.height = 120;
+        c.width = 480;
+        c.height = 360;
     }
     snprintf(name, sizeof name, "depth %d", _i);
     run(&c, test_seed + 1000 * (uint64_t)_i, name);
