@@ -131,7 +131,9 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
  * Along a plane 1/depth is linear in the pixel, so pairs of pixels on opposite sides of a reading average to
  * it exactly, and a pair that does not (by more than the sensor's noise explains) lies across an edge and is
  * left out.  The 5 x 5 samples reach about one voxel; a voxel thus sees the mean of what falls on it and not
- * one noisy pixel. Writes s.depth, s.slope, s.front and s.strip.
+ * one noisy pixel.  A pair of samples that leaves the image for one of eight readings is left out for all of
+ * them: the outermost strips are averaged along the columns only, so have no slope, and the last strip of a
+ * row that is no multiple of eight stays as it is.  Writes s.depth, s.slope, s.front and s.strip.
  */
 #define vxk_frame_smooth_args vxk_frame_args
 VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
@@ -160,11 +162,12 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
             continue;
         for (int h = j ? -2 : 1; h <= 2; h++) {
             int du = h * step;
-            const float *p = inverse + (row + dv) * width + u0 + du,
-                        *m = inverse + (row - dv) * width + u0 - du;
+            const float *p, *m;
             float x = (float)du, y = (float)dv, close = (j <= 1) & (h >= -1) & (h <= 1) ? 1.0f : 0.0f;
             if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_TILE - 1 + vxk_maxi(du, -du) >= width)
-                continue; /* the outermost strips see fewer samples */
+                continue;
+            p = inverse + (row + dv) * width + u0 + du;
+            m = inverse + (row - dv) * width + u0 - du;
             for (int k = 0; k < VXK_TILE; k++) {
                 float qp = p[k], qm = m[k], off = vxk_abs(qp + qm - 2.0f * q0[k]);
                 float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0[k] * q0[k]) ? 1.0f : 0.0f;
