@@ -58,7 +58,7 @@ VXK_FN struct vxk_bounds vxk_bounds_none(void)
 {
     struct vxk_bounds b;
     b.hit_lo = b.free_all = 1e30f;
-    b.hit_hi = b.free_any = -1e30f;
+    b.hit_hi = b.free_any = b.move_any = -1e30f;
     return b;
 }
 VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
@@ -67,17 +67,20 @@ VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
     b->hit_hi = vxk_max(b->hit_hi, o->hit_hi);
     b->free_all = vxk_min(b->free_all, o->free_all);
     b->free_any = vxk_max(b->free_any, o->free_any);
+    b->move_any = vxk_max(b->move_any, o->move_any);
 }
 /* Adds a reading d whose band reaches `before` to the near side and `behind` to the far side, and which
  * clears everything nearer than `clear`. */
 VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float before, float behind, float clear)
 {
     if (d > 0.0f && d < VXK_D_OPEN) {
+        b->move_any = vxk_max(b->move_any, d - before);
         b->hit_lo = vxk_min(b->hit_lo, d - before);
         b->hit_hi = vxk_max(b->hit_hi, d + behind);
     }
     b->free_all = vxk_min(b->free_all, d > 0.0f ? clear : -1e30f);
     b->free_any = vxk_max(b->free_any, d > 0.0f ? clear : -1e30f);
+    b->move_any = vxk_max(b->move_any, b->free_any);
 }
 
 /* Element: 8 readings of a row.  Writes s.depth and s.inverse, counts by reason. */

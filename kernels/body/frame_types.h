@@ -72,9 +72,9 @@ struct vxk_frame {
 
 /* Bounds over the readings of a tile: distances from the sensor in voxels (depth: along z). */
 struct vxk_bounds {
-    float hit_lo, hit_hi; /* no band reaches nearer or farther; empty when hit_lo > hit_hi */
-    float free_all,
-        free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
+    float hit_lo, hit_hi;     /* no band reaches nearer or farther; empty when hit_lo > hit_hi */
+    float free_all, free_any; /* nearer than free_all every reading saw through, farther than free_any none */
+    float move_any;           /* farther than this no reading moves what lies in front of its band */
 };
 
 struct vxk_ray { /* LiDAR */

@@ -19,6 +19,13 @@
 
 #define VALUE_TOLERANCE 2
 
+/* The reference in double precision takes minutes under ThreadSanitizer, and has one thread. */
+#if defined(__SANITIZE_THREAD__)
+static const bool slow = true;
+#else
+static const bool slow = false;
+#endif
+
 size_t box_index(const struct box *b, const int32_t v[3])
 {
     return ((size_t)(v[0] - b->lo[0]) * (size_t)b->n[1] + (size_t)(v[1] - b->lo[1])) * (size_t)b->n[2] +
@@ -342,7 +349,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
                   "%s: slopes", name);
     if (!c->no_carving)
         ck_assert_uint_gt(n.freed, 1000);
-    if (c->clean)
+    if (c->clean && c->voxel_m < 1)
         ck_assert_uint_gt(n.tiles, 0);
     if (c->sensor != VX_DEPTH && !c->no_carving)
         /* a voxel asks one bin, and a point set's bins are narrower than half a voxel within some 160 voxels
@@ -372,7 +379,7 @@ static const struct scenario depth_scenarios[] = {
     {.voxel_m = 0.2, .truncation = 1, .reach_voxels = 36, .centre_m = {1e4, -1e4, 3}},
     {.voxel_m = 0.04, .truncation = 3, .reach_voxels = 64, .centre_m = {1, 2, 3}, .clean = true},
     /* the noise in front of a surface is wider than a cell */
-    {.voxel_m = 2, .truncation = 3, .reach_voxels = 48, .centre_m = {100, 0, 0}},
+    {.voxel_m = 4, .truncation = 3, .reach_voxels = 48, .centre_m = {100, 0, 0}, .clean = true},
 };
 static const struct scenario lidar_scenarios[] = {
     {.sensor = VX_RANGE, .voxel_m = 0.1, .truncation = 3, .reach_voxels = 36},
@@ -434,7 +441,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("integrate");
-    ck_add(s, depth, N_DEPTH);
-    ck_add(s, lidar, N_LIDAR);
+    ck_add(s, depth, slow ? 2 : N_DEPTH);
+    ck_add(s, lidar, slow ? 1 : N_LIDAR);
     return core_test_main(argc, argv, s);
 }
