@@ -114,7 +114,9 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
                            "for a negative fy)",
                            f->fx, f->fy);
         if (!isfinite(f->cx) || !isfinite(f->cy) || fabs(f->cx) > 1e6 || fabs(f->cy) > 1e6)
-            return vx_fail(detail, VX_E_INVALID, fabs(f->cx) <= 1e6 ? "cy" : "cx", "the principal point is %g, %g; it must be finite and near the image", f->cx, f->cy);
+            return vx_fail(detail, VX_E_INVALID, fabs(f->cx) <= 1e6 ? "cy" : "cx",
+                           "the principal point is %g, %g; it must be finite and near the image", f->cx,
+                           f->cy);
         if (f->encoding == VX_U16 && !(f->units_per_m > 0 && isfinite(f->units_per_m)))
             return vx_fail(detail, VX_E_INVALID, "units_per_m",
                            "16-bit depth needs its units per metre (1000 for mm), got %g", f->units_per_m);
@@ -201,7 +203,7 @@ static void convert_readings(const struct vx_map_params *map, const struct vx_fr
     f->lo_max = 3559;  /* log(0.97 / 0.03) * 1024 */
 }
 
-/* Bins of a LiDAR frame.  A point set gets bins of about a third of a degree all round. */
+/* Bins of a LiDAR frame.  A point set's are about a sixth of a degree of azimuth by a third of elevation. */
 static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
 {
     if (frame->sensor == VX_RANGE) {
@@ -212,17 +214,10 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
                          6.283185307179586 * floor(frame->first_azimuth_rad / 6.283185307179586 + 0.5));
         f->az_scale = (float)(1 / frame->azimuth_step_rad);
         f->az_half = 0.5f;
-        f->az_step = (float)fabs(frame->azimuth_step_rad);
-        f->el_step = frame->height > 1
-                         ? fabsf(frame->elevation_rad[frame->height - 1] - frame->elevation_rad[0]) /
-                               (float)(frame->height - 1)
-                         : 1.0f;
     } else if (frame->sensor == VX_POINTS) {
         f->width = POINT_COLUMNS;
         f->height = POINT_ROWS;
         f->az0 = -3.14159265f;
-        f->az_step = (float)(6.283185307179586 / POINT_COLUMNS);
-        f->el_step = (float)(3.141592653589793 / POINT_ROWS);
         f->az_scale = (float)(POINT_COLUMNS / 6.283185307179586);
     } else {
         f->fx = (float)frame->fx;

@@ -58,7 +58,7 @@ VXK_FN struct vxk_bounds vxk_bounds_none(void)
 {
     struct vxk_bounds b;
     b.hit_lo = b.free_all = 1e30f;
-    b.hit_hi = b.free_any = b.move_any = -1e30f;
+    b.hit_hi = b.free_any = -1e30f;
     return b;
 }
 VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
@@ -67,20 +67,17 @@ VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
     b->hit_hi = vxk_max(b->hit_hi, o->hit_hi);
     b->free_all = vxk_min(b->free_all, o->free_all);
     b->free_any = vxk_max(b->free_any, o->free_any);
-    b->move_any = vxk_max(b->move_any, o->move_any);
 }
 /* Adds a reading d whose band reaches `before` to the near side and `behind` to the far side, and which
  * clears everything nearer than `clear`. */
 VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float before, float behind, float clear)
 {
     if (d > 0.0f && d < VXK_D_OPEN) {
-        b->move_any = vxk_max(b->move_any, d - before);
         b->hit_lo = vxk_min(b->hit_lo, d - before);
         b->hit_hi = vxk_max(b->hit_hi, d + behind);
     }
     b->free_all = vxk_min(b->free_all, d > 0.0f ? clear : -1e30f);
     b->free_any = vxk_max(b->free_any, d > 0.0f ? clear : -1e30f);
-    b->move_any = vxk_max(b->move_any, b->free_any);
 }
 
 /* Element: 8 readings of a row.  Writes s.depth and s.inverse, counts by reason. */
@@ -134,7 +131,9 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
  * Along a plane 1/depth is linear in the pixel, so pairs of pixels on opposite sides of a reading average to
  * it exactly, and a pair that does not (by more than the sensor's noise explains) lies across an edge and is
  * left out.  The 5 x 5 samples reach about one voxel; a voxel thus sees the mean of what falls on it and not
- * one noisy pixel. Writes s.depth, s.slope, s.front and s.strip.
+ * one noisy pixel.  A pair of samples that leaves the image for one of eight readings is left out for all of
+ * them: the outermost strips are averaged along the columns only, so have no slope, and the last strip of a
+ * row that is no multiple of eight stays as it is.  Writes s.depth, s.slope, s.front and s.strip.
  */
 #define vxk_frame_smooth_args vxk_frame_args
 VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
@@ -163,11 +162,12 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
             continue;
         for (int h = j ? -2 : 1; h <= 2; h++) {
             int du = h * step;
-            const float *p = inverse + (row + dv) * width + u0 + du,
-                        *m = inverse + (row - dv) * width + u0 - du;
+            const float *p, *m;
             float x = (float)du, y = (float)dv, close = (j <= 1) & (h >= -1) & (h <= 1) ? 1.0f : 0.0f;
             if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_TILE - 1 + vxk_maxi(du, -du) >= width)
-                continue; /* the outermost strips see fewer samples */
+                continue;
+            p = inverse + (row + dv) * width + u0 + du;
+            m = inverse + (row - dv) * width + u0 - du;
             for (int k = 0; k < VXK_TILE; k++) {
                 float qp = p[k], qm = m[k], off = vxk_abs(qp + qm - 2.0f * q0[k]);
                 float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0[k] * q0[k]) ? 1.0f : 0.0f;

@@ -10,8 +10,9 @@
 
 #include "frame_lidar.h"
 
-/* What a frame may say about the voxels in a sphere. */
-enum { VXK_MAY_HIT = 1, VXK_MAY_FREE = 2, VXK_ALL_FREE = 4, VXK_MAY_MOVE = 8 /* active voxels only */ };
+/* What a frame may say about the voxels in a sphere.  MOVE: between what was seen through and the bands,
+ * where the noise of far readings spans whole cells; it concerns active voxels only. */
+enum { VXK_MAY_HIT = 1, VXK_MAY_FREE = 2, VXK_ALL_FREE = 4, VXK_MAY_MOVE = 8 };
 
 VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_space *s,
                               const struct vxk_vec3 *q, float r)
@@ -33,13 +34,13 @@ VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_
     if (k == 0)
         return 0;
     if (k == 2)
-        return VXK_MAY_HIT | (f->carve ? VXK_MAY_FREE | VXK_MAY_MOVE : 0);
+        return VXK_MAY_HIT | (f->carve ? VXK_MAY_FREE : 0);
     if (hi >= b.hit_lo && lo <= b.hit_hi)
         may |= VXK_MAY_HIT;
-    if (f->carve && lo <= b.move_any)
-        may |= VXK_MAY_MOVE;
     if (f->carve && lo <= b.free_any)
         may |= VXK_MAY_FREE;
+    if (f->carve && f->sensor == VXK_SENSOR_DEPTH && lo <= b.hit_hi)
+        may |= VXK_MAY_MOVE;
     if (f->carve && whole && hi < b.free_all)
         may |= VXK_ALL_FREE;
     return may;
@@ -56,8 +57,8 @@ VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
     struct vxk_vec3 q =
         vxk_to_sensor(f, (float)x * 128.0f + 64.0f, (float)y * 128.0f + 64.0f, (float)z * 128.0f + 64.0f);
     struct vxk_frame_chunk *c;
-    uint32_t may = vxk_frame_may(f, &a->s, &q, 110.0f), slot = VXK_NONE, head, at;
     uint64_t key;
+    uint32_t may = vxk_frame_may(f, &a->s, &q, 110.0f), slot = VXK_NONE, head, at;
     if (f->sensor == VXK_SENSOR_LIDAR) {
         slot = vxk_touch_slot(a, x, y, z);
         may = (may & ~(uint32_t)VXK_MAY_HIT) | (slot == VXK_NONE ? 0 : VXK_MAY_HIT);
@@ -114,7 +115,7 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
         may = (may & ~(uint32_t)VXK_MAY_HIT) |
               (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
     if (!may || (!(may & VXK_MAY_HIT) && old && old->tile == ~0ull) ||
-        (may == VXK_MAY_MOVE && !(old && old->n_active)))
+        (may == VXK_MAY_MOVE && !(old && old->leaf)))
         return;
     at = vxk_atomic_add32(&a->s.c->n_word, 1);
     if (at >= a->s.room_word)

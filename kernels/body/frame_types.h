@@ -61,27 +61,26 @@ struct vxk_frame {
     /* LiDAR bins: column = (azimuth - az0) * az_scale, row = (el_top - elevation) * el_scale */
     float az0, az_scale, az_half, az_turn; /* az_turn: columns a full turn */
     float el_top, el_scale;
-    int32_t el_last;        /* VXK_ROW_STEPS - 1 */
-    int32_t full_turn;      /* the columns close the circle */
-    float az_step, el_step; /* mean angle between columns and rows, rad */
-    float clear;            /* a ray clears what lies this far in front of its end, voxels, */
-    float clear_plane;      /* and this far in front of the surface there */
-    int32_t rows_rise;      /* range images: row 0 of the payload is the lowest */
-    int32_t bins_are_rays;  /* range image: bin = ray number; point set: bin -> ray by the index array */
+    int32_t el_last;       /* VXK_ROW_STEPS - 1 */
+    int32_t full_turn;     /* the columns close the circle */
+    float clear;           /* a ray clears what lies this far in front of its end, voxels, */
+    float clear_plane;     /* and this far in front of the surface there */
+    int32_t rows_rise;     /* range images: row 0 of the payload is the lowest */
+    int32_t bins_are_rays; /* range image: bin = ray number; point set: bin -> ray by the index array */
 };
 
 /* Bounds over the readings of a tile: distances from the sensor in voxels (depth: along z). */
 struct vxk_bounds {
-    float hit_lo, hit_hi;     /* no band reaches nearer or farther; empty when hit_lo > hit_hi */
-    float free_all, free_any; /* nearer than free_all every reading saw through, farther than free_any none */
-    float move_any;           /* farther than this no reading moves what lies in front of its band */
+    float hit_lo, hit_hi; /* no band reaches nearer or farther; empty when hit_lo > hit_hi */
+    float free_all,
+        free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
 };
 
 struct vxk_ray { /* LiDAR */
     float d[3];  /* unit direction in map axes */
     float r;     /* length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
     float n[3];  /* unit normal of the surface at its end, towards the sensor; -d where the neighbours tell
-                    nothing */
+                    nothing, and in occupancy maps */
     float nd;    /* n . d */
 };
 

@@ -299,7 +299,7 @@ static void normal_from(struct beam *b, const struct tangent *u, const struct ta
 }
 
 /* Normals of the readings that may be their bin's. */
-static void find_normals(struct bins *b, uint32_t n_beams, struct surfaces *count)
+static void search_normals(struct bins *b)
 {
     for (int32_t row = 0; row < b->height; row++)
         for (int32_t column = 0; column < b->width; column++) {
@@ -318,10 +318,15 @@ static void find_normals(struct bins *b, uint32_t n_beams, struct surfaces *coun
                         normal_from(beam, &u[j], &v[k]);
             }
         }
+}
+
+/* Readings that may be no bin's, and those that were not searched, have no normal but the ray's. */
+static void settle_normals(struct bins *b, uint32_t n_beams, struct surfaces *count)
+{
     for (uint32_t i = 0; i < n_beams; i++) {
         struct beam *beam = &b->beam[i];
         const double back[3] = {-beam->dir[0], -beam->dir[1], -beam->dir[2]};
-        if (beam->loses || !beam->wins)
+        if (beam->loses || !beam->wins || !beam->n_normals)
             add_normal(beam, back, 0);
         count->n += beam->kind == HIT;
         count->sloped += beam->kind == HIT && beam->n_normals == 1 && beam->error[0] > 0;
@@ -444,7 +449,9 @@ void observe_lidar(const struct sensor *s, const struct vx_frame *f, struct box 
     struct bins bins;
     memset(b->obs, 0, voxels * sizeof *b->obs);
     bins_init(&bins, s, f);
-    find_normals(&bins, n, count);
+    if (s->k.mode == 0) /* occupancy judges by the rays alone */
+        search_normals(&bins);
+    settle_normals(&bins, n, count);
     for (uint32_t i = 0; i < n; i++) {
         struct beam *beam = &bins.beam[i];
         if (beam->kind == HIT || beam->unsure)

@@ -19,7 +19,7 @@
 
 #define VALUE_TOLERANCE 2
 
-/* The reference in double precision takes minutes under ThreadSanitizer, and has one thread. */
+/* The reference takes minutes under ThreadSanitizer, and has one thread. */
 #if defined(__SANITIZE_THREAD__)
 static const bool slow = true;
 #else
@@ -177,7 +177,7 @@ static bool agrees(const struct outcome *e, int state, uint32_t value)
 /* ------------------------------------------------------------------ comparison */
 
 struct tally {
-    uint64_t seen, either, wide, band, freed, cleared, halved, tiles, must_see, found;
+    uint64_t seen, known, either, wide, band, freed, cleared, halved, tiles, must_see, found;
     double worst; /* stored units beyond the range */
     struct surfaces surfaces;
 };
@@ -225,6 +225,7 @@ static void compare(const struct sensor *s, const struct vx_frame *f, struct box
                 n->seen += o->what || o->may_free;
                 n->either += o->what == EITHER;
                 n->band += o->what == BAND;
+                n->known += now != VXK_UNKNOWN;
                 n->wide += o->what == BAND && o->q_hi - o->q_lo > 4 * VALUE_TOLERANCE;
                 /* seen through behind a surface: only there a weight falls */
                 n->halved += s->k.mode == 0 && was == VXK_ACTIVE && (int16_t)(b->value[i] & 0xffff) < 0 &&
@@ -264,11 +265,57 @@ struct scenario {
     enum vx_sensor sensor;
     enum vx_mode mode;
     double voxel_m, truncation, reach_voxels;
+    double view;                     /* depth: farthest corner over its depth; 0: 1.45 */
     double origin_m[3], centre_m[3]; /* centre: where the sensors are */
     bool u16, no_carving, clean;     /* clean: every pixel has a reading */
+    bool walls;                      /* a wall across the view, near and far by turns */
+    bool small, blind, empty; /* too few readings for thresholds; of these, no surface; no reading at all */
     uint32_t width, height;
     int n_frames;
 };
+
+/* The rules must have been at work, and few voxels may go either way. */
+static void judge(const struct scenario *c, const struct tally *n, const char *name)
+{
+    ck_assert_uint_gt(n->band, 1000);
+    /* near the sensor many rays share a voxel, and one that hardly touches it is enough to let it go either
+     * way */
+    ck_assert_msg((double)n->either < (c->sensor == VX_DEPTH ? 0.02 : 0.04) * (double)n->seen,
+                  "%s: too many voxels may go either way", name);
+    ck_assert_msg((double)n->wide < (c->sensor == VX_POINTS ? 0.2 : 0.03) * (double)n->band,
+                  "%s: too many voxels may take a range of values", name);
+    /* the rules that look at neighbours are at work, and their decisions are clear */
+    ck_assert_msg((c->walls || (c->mode != VX_TSDF && c->sensor != VX_DEPTH) ||
+                   (double)n->surfaces.sloped > 0.25 * (double)n->surfaces.n) &&
+                      (double)n->surfaces.unsure <
+                          (c->sensor == VX_POINTS ? 0.08 : 0.01) * (double)n->surfaces.n,
+                  "%s: slopes", name);
+    if (!c->no_carving)
+        ck_assert_uint_gt(n->freed, 1000);
+    if (c->clean)
+        ck_assert_uint_gt(n->tiles, 0);
+    if (c->sensor != VX_DEPTH && !c->no_carving)
+        /* a voxel asks one bin, and a point set's bins are narrower than half a voxel within some 160 voxels
+         */
+        ck_assert_msg((double)n->found > (c->sensor == VX_RANGE ? 0.6 : 0.1) * (double)n->must_see,
+                      "%s: too little free space is found", name);
+}
+
+/* Per cent; 0 of nothing. */
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void judge_small(const struct scenario *c, const struct tally *n, const char *name)
+{
+    ck_assert_msg(c->empty ? !n->known : n->known > 0, "%s: %llu voxels known", name,
+                  (unsigned long long)n->known);
+    ck_assert_msg(c->empty || c->blind ? !n->band : n->band > 0, "%s: %llu voxels in bands", name,
+                  (unsigned long long)n->band);
+    ck_assert_msg(c->empty || (double)n->either <= 0.1 * (double)n->seen,
+                  "%s: too many voxels may go either way", name);
+}
 
 static void run(const struct scenario *c, uint64_t seed, const char *name)
 {
@@ -277,7 +324,9 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
     struct frame_shape shape = {.width = c->width,
                                 .height = c->height,
                                 .reach_m = c->reach_voxels * c->voxel_m,
-                                .odd = c->clean ? 0 : 0.05,
+                                .odd = c->clean   ? 0
+                                       : c->blind ? 1
+                                                  : 0.05,
                                 .u16 = c->u16};
     struct tally n = {0};
     struct vx_map *map;
@@ -289,7 +338,12 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
     for (int k = 0; k < 3; k++)
         centre[k] = (c->centre_m[k] - c->origin_m[k]) / c->voxel_m;
     /* a depth image's corner is farther than its depth */
-    box_init(&box, centre, (c->sensor == VX_DEPTH ? 1.45 : 1.0) * (c->reach_voxels + c->truncation) + 12);
+    box_init(&box, centre,
+             (c->sensor != VX_DEPTH ? 1.0
+              : c->view > 0         ? c->view
+                                    : 1.45) *
+                     (c->reach_voxels + c->truncation) +
+                 12);
     for (int i = 0; i < c->n_frames; i++) {
         struct vx_frame_result result;
         struct vx_detail detail = {0};
@@ -304,6 +358,16 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
             at[k] = c->centre_m[k] + (i ? test_uniform(&seed, -spread, spread) : 0);
         test_frame_init(&t, c->sensor, &seed, &shape, at);
         t.f.no_carving = c->no_carving;
+        if (c->empty && c->sensor == VX_POINTS)
+            t.f.width = 0, t.f.data_bytes = 0;
+        for (uint32_t k = 0; c->empty && k < t.f.width * t.f.height; k++)
+            ((float *)t.data)[k] = NAN;
+        if (c->walls) {
+            t.f.pose[0].rotation_xyzw[0] = t.f.pose[0].rotation_xyzw[1] = t.f.pose[0].rotation_xyzw[2] = 0;
+            t.f.pose[0].rotation_xyzw[3] = 1;
+            for (uint32_t k = 0; k < t.f.width * t.f.height; k++)
+                ((float *)t.data)[k] = (float)(c->reach_voxels * c->voxel_m * (i & 1 ? 0.93 : 0.7));
+        }
         if (i == c->n_frames - 1) /* the last looks where the one before it looked: merging and carving */
             t.f.pose[0] =
                 (struct vx_pose){.position_m = {at[0], at[1], at[2]}, .rotation_xyzw = {0, 0, 0, 1}};
@@ -324,38 +388,20 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         map_walk_free(w);
         test_frame_fini(&t);
     }
-    printf("%-24s %9llu voxels seen, %.2f %% either way, %llu in bands, %llu freed, %llu cleared, %llu "
-           "halved, %llu tiles, "
-           "%.2f units off, %.1f %% wide; %.1f %% of %llu surfaces sloped, %.2f %% unsure",
-           name, (unsigned long long)n.seen, 100.0 * (double)n.either / (double)n.seen,
-           (unsigned long long)n.band, (unsigned long long)n.freed, (unsigned long long)n.cleared,
-           (unsigned long long)n.halved, (unsigned long long)n.tiles, n.worst,
-           100.0 * (double)n.wide / (double)n.band, 100.0 * (double)n.surfaces.sloped / (double)n.surfaces.n,
-           (unsigned long long)n.surfaces.n, 100.0 * (double)n.surfaces.unsure / (double)n.surfaces.n);
+    printf("%-16s %7llu voxels seen, %.2f %% either way, %llu in bands (%.1f %% wide, %.2f units off), %llu "
+           "freed, "
+           "%llu cleared, %llu halved, %llu tiles; %.0f %% of %llu surfaces sloped, %.2f %% unsure",
+           name, (unsigned long long)n.seen, share(n.either, n.seen), (unsigned long long)n.band,
+           share(n.wide, n.band), n.worst, (unsigned long long)n.freed, (unsigned long long)n.cleared,
+           (unsigned long long)n.halved, (unsigned long long)n.tiles, share(n.surfaces.sloped, n.surfaces.n),
+           (unsigned long long)n.surfaces.n, share(n.surfaces.unsure, n.surfaces.n));
     if (n.must_see)
         printf(", found %.1f %% of free", 100.0 * (double)n.found / (double)n.must_see);
     printf("\n");
-    ck_assert_uint_gt(n.band, 1000);
-    /* near the sensor many rays share a voxel, and one that hardly touches it is enough to let it go either
-     * way */
-    ck_assert_msg((double)n.either < (c->sensor == VX_DEPTH ? 0.02 : 0.04) * (double)n.seen,
-                  "%s: too many voxels may go either way", name);
-    ck_assert_msg((double)n.wide < (c->sensor == VX_POINTS ? 0.2 : 0.03) * (double)n.band,
-                  "%s: too many voxels may take a range of values", name);
-    /* the rules that look at neighbours are at work, and their decisions are clear */
-    ck_assert_msg((double)n.surfaces.sloped > 0.25 * (double)n.surfaces.n &&
-                      (double)n.surfaces.unsure <
-                          (c->sensor == VX_POINTS ? 0.08 : 0.01) * (double)n.surfaces.n,
-                  "%s: slopes", name);
-    if (!c->no_carving)
-        ck_assert_uint_gt(n.freed, 1000);
-    if (c->clean && c->voxel_m < 1)
-        ck_assert_uint_gt(n.tiles, 0);
-    if (c->sensor != VX_DEPTH && !c->no_carving)
-        /* a voxel asks one bin, and a point set's bins are narrower than half a voxel within some 160 voxels
-         */
-        ck_assert_msg((double)n.found > (c->sensor == VX_RANGE ? 0.6 : 0.1) * (double)n.must_see,
-                      "%s: too little free space is found", name);
+    if (c->small)
+        judge_small(c, &n, name);
+    else
+        judge(c, &n, name);
     box_fini(&box);
     vx_map_destroy(map);
     vx_device_close(d);
@@ -378,8 +424,8 @@ static const struct scenario depth_scenarios[] = {
      .centre_m = {6.39, 6.41, -0.01}},
     {.voxel_m = 0.2, .truncation = 1, .reach_voxels = 36, .centre_m = {1e4, -1e4, 3}},
     {.voxel_m = 0.04, .truncation = 3, .reach_voxels = 64, .centre_m = {1, 2, 3}, .clean = true},
-    /* the noise in front of a surface is wider than a cell */
-    {.voxel_m = 4, .truncation = 3, .reach_voxels = 48, .centre_m = {100, 0, 0}, .clean = true},
+    /* noise of 9 voxels: what lies within three times that before a surface is moved, not freed */
+    {.voxel_m = 2, .truncation = 3, .reach_voxels = 64, .centre_m = {10, -20, 30}, .walls = true},
 };
 static const struct scenario lidar_scenarios[] = {
     {.sensor = VX_RANGE, .voxel_m = 0.1, .truncation = 3, .reach_voxels = 36},
@@ -404,7 +450,31 @@ static const struct scenario lidar_scenarios[] = {
      .mode = VX_OCCUPANCY,
      .centre_m = {1e3, 1e3, 0}},
 };
+#define SMALL .voxel_m = 0.1, .truncation = 3, .reach_voxels = 20, .small = true
+/* Sides that are no multiple of a strip or tile, no neighbours, no readings. */
+static const struct scenario small_scenarios[] = {
+    {SMALL, .sensor = VX_DEPTH, .width = 13, .height = 3},
+    {SMALL, .sensor = VX_DEPTH, .width = 1, .height = 1, .clean = true, .view = 2.6},
+    {SMALL, .sensor = VX_DEPTH, .width = 1, .height = 2, .view = 3.3},
+    {SMALL, .sensor = VX_DEPTH, .width = 40, .height = 1},
+    {SMALL, .sensor = VX_DEPTH, .width = 7, .height = 9},
+    {SMALL, .sensor = VX_DEPTH, .width = 24, .height = 5, .u16 = true},
+    {SMALL, .sensor = VX_DEPTH, .width = 61, .height = 45},
+    {SMALL, .sensor = VX_DEPTH, .width = 64, .height = 48, .blind = true},
+    {SMALL, .sensor = VX_DEPTH, .width = 29, .height = 17, .empty = true},
+    {SMALL, .sensor = VX_RANGE, .width = 256, .height = 1},
+    {SMALL, .sensor = VX_RANGE, .width = 1, .height = 48},
+    {SMALL, .sensor = VX_RANGE, .width = 1, .height = 1, .clean = true},
+    {SMALL, .sensor = VX_RANGE, .width = 5, .height = 7},
+    {SMALL, .sensor = VX_RANGE, .width = 19, .height = 11, .empty = true},
+    {SMALL, .sensor = VX_POINTS, .width = 1, .height = 1, .clean = true},
+    {SMALL, .sensor = VX_POINTS, .width = 2, .height = 1, .clean = true},
+    {SMALL, .sensor = VX_POINTS, .width = 64, .height = 8},
+    {SMALL, .sensor = VX_POINTS, .width = 1, .height = 1, .empty = true},
+};
+#undef SMALL
 enum {
+    N_SMALL = sizeof small_scenarios / sizeof *small_scenarios,
     N_DEPTH = sizeof depth_scenarios / sizeof *depth_scenarios,
     N_LIDAR = sizeof lidar_scenarios / sizeof *lidar_scenarios
 };
@@ -414,8 +484,8 @@ START_TEST(depth)
     struct scenario c = depth_scenarios[_i % N_DEPTH];
     char name[40];
     c.sensor = VX_DEPTH;
-    c.width = 64;
-    c.height = 48;
+    c.width = c.width ? c.width : 64;
+    c.height = c.height ? c.height : 48;
     c.n_frames = 5;
     if (c.clean) { /* dense enough for whole cells to be seen empty at once */
         c.width = 480;
@@ -438,10 +508,21 @@ START_TEST(lidar)
 }
 END_TEST
 
+START_TEST(small)
+{
+    struct scenario c = small_scenarios[_i % N_SMALL];
+    char name[40];
+    c.n_frames = 4;
+    snprintf(name, sizeof name, "small %d, %ux%u", _i, c.width, c.height);
+    run(&c, test_seed + 1000 * (uint64_t)_i + 700, name);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("integrate");
     ck_add(s, depth, slow ? 2 : N_DEPTH);
     ck_add(s, lidar, slow ? 1 : N_LIDAR);
+    ck_add(s, small, N_SMALL);
     return core_test_main(argc, argv, s);
 }
