@@ -136,7 +136,7 @@ build release -DCMAKE_BUILD_TYPE=Release "-DVOXELD_CUDA_ARCHITECTURES=$(cuda_arc
 if [ "$quick" = no ]; then
     export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1}
     export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
-    export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1}
+    export TSAN_OPTIONS=${TSAN_OPTIONS:-"halt_on_error=1 suppressions='$root/tests/support/tsan.supp'"}
     if sanitizer_launcher address; then
         build asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVOXELD_ASAN=ON -DVOXELD_UBSAN=ON && run asan -LE 'tree|bench'
     else

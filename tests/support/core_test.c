@@ -76,6 +76,7 @@ int core_test_main(int argc, char **argv, Suite *suite)
         test_threads = atoi(argv[2]);
     if (test_backend == VXK_CUDA && !vxk_cuda_available()) {
         printf("skipped: no CUDA device\n");
+        srunner_free(srunner_create(suite));
         return 77;
     }
     if (getenv("VOXELD_TEST_SEED"))
