@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-/* Pages leave 1/KEEP_SHARE of the cap alone, so that a full map can still be asked for its digest or a small query. */
+/* Pages leave 1/KEEP_SHARE of the cap alone, so that a full map can still be asked for its digest or a small
+ * query. */
 enum { MIN_CAP_BYTES = 16 << 20, GROW_STEP_BYTES = 1 << 20, KEEP_SHARE = 32 };
 
 uint64_t vx__page_bytes(enum vx__page_kind kind)
@@ -40,7 +41,8 @@ vx_err vx_device_open(const struct vx_device_params *params, struct vx_device **
     d->dev->ops->info(d->dev, &info);
     d->cap_bytes = params->cap_bytes ? params->cap_bytes : info.free_bytes / 4 * 3;
     if (d->cap_bytes < MIN_CAP_BYTES) {
-        err = vx_fail(detail, VX_E_INVALID, "memory_cap_bytes", "the memory cap is %llu bytes; at least 16 MiB are needed",
+        err = vx_fail(detail, VX_E_INVALID, "memory_cap_bytes",
+                      "the memory cap is %llu bytes; at least 16 MiB are needed",
                       (unsigned long long)d->cap_bytes);
         goto fail;
     }
@@ -151,7 +153,8 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
         step = need;
     if (step > left)
         return vx_fail(detail, VX_E_EXHAUSTED, "memory_cap_bytes",
-                       "the memory cap of %llu MiB is reached (%llu MiB more were needed); clear or delete maps, or raise the cap",
+                       "the memory cap of %llu MiB is reached (%llu MiB more were needed); clear or delete "
+                       "maps, or raise the cap",
                        (unsigned long long)(d->cap_bytes >> 20),
                        (unsigned long long)((need * p->unit_bytes + (1 << 20) - 1) >> 20));
     err = commit_units(d, p, p->n_units + step);
@@ -161,7 +164,8 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
     }
     if (err)
         return vx_fail(detail, err == VX_E_DEVICE ? err : VX_E_EXHAUSTED, "memory_cap_bytes",
-                       "the device has no %llu MiB left although the cap allows them; lower the cap or free device memory",
+                       "the device has no %llu MiB left although the cap allows them; lower the cap or free "
+                       "device memory",
                        (unsigned long long)(step * p->unit_bytes >> 20));
     args.out = (uint32_t *)p->stack.base + p->n_free;
     args.first = p->n_units;
@@ -173,8 +177,8 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
     return VX_OK;
 }
 
-vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, uint32_t *ids,
-                     struct vx_detail *detail)
+vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q,
+                     uint32_t *ids, struct vx_detail *detail)
 {
     const struct vxk_ops *ops = d->dev->ops;
     struct vx__page_pool *p = &d->pool[kind];
@@ -196,7 +200,8 @@ fail:
     return err;
 }
 
-vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, const uint32_t *ids)
+vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q,
+                     const uint32_t *ids)
 {
     const struct vxk_ops *ops = d->dev->ops;
     struct vx__page_pool *p = &d->pool[kind];
@@ -215,8 +220,8 @@ fail:
     return err;
 }
 
-vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32_t *cursors, const uint64_t n[VX__N_KINDS],
-                           struct vxk_queue *q)
+vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32_t *cursors,
+                           const uint64_t n[VX__N_KINDS], struct vxk_queue *q)
 {
     const struct vxk_ops *ops = d->dev->ops;
     struct vxk_pool_collect_args args = {.g = *g, .n = cursors};
@@ -248,8 +253,10 @@ vx_err vx__account_alloc(struct vx_device *d, bool hold, uint64_t bytes, void **
     pthread_mutex_lock(&d->lock);
     if (bytes > room_left(d)) {
         err = vx_fail(detail, VX_E_EXHAUSTED, "memory_cap_bytes",
-                      "the memory cap of %llu MiB leaves no %llu MiB for this work; clear or delete maps, or raise the cap",
-                      (unsigned long long)(d->cap_bytes >> 20), (unsigned long long)((bytes + (1 << 20) - 1) >> 20));
+                      "the memory cap of %llu MiB leaves no %llu MiB for this work; clear or delete maps, or "
+                      "raise the cap",
+                      (unsigned long long)(d->cap_bytes >> 20),
+                      (unsigned long long)((bytes + (1 << 20) - 1) >> 20));
         goto fail;
     }
     err = d->dev->ops->alloc(d->dev, bytes, out);

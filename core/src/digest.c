@@ -20,8 +20,8 @@ static void add_digest(struct vxk_sha256 *s, const uint32_t digest[8])
 }
 
 /* Adds n chunks, whose versions are versions[n] (device), to the map's digest. */
-static vx_err add_batch(struct vx_map *map, const struct vx__snapshot *snap, struct vxk_queue *q, const uint32_t *versions, uint32_t n,
-                        struct vxk_sha256 *sum)
+static vx_err add_batch(struct vx_map *map, const struct vx__snapshot *snap, struct vxk_queue *q,
+                        const uint32_t *versions, uint32_t n, struct vxk_sha256 *sum)
 {
     const struct vxk_ops *ops = q->dev->ops;
     struct vxk_digest_word_args args = {.g = snap->grid, .version = versions};
@@ -79,7 +79,8 @@ vx_err vx_map_digest(struct vx_map *map, uint8_t digest[32], uint64_t *epoch)
     vxk_sha256_init(&sum);
     VX_TRY(vx__snapshot_chunks(map, &snap, reader->queue, &versions, &n));
     for (uint32_t first = 0; first < n; first += BATCH_CHUNKS)
-        VX_TRY(add_batch(map, &snap, reader->queue, versions + first, n - first < BATCH_CHUNKS ? n - first : BATCH_CHUNKS, &sum));
+        VX_TRY(add_batch(map, &snap, reader->queue, versions + first,
+                         n - first < BATCH_CHUNKS ? n - first : BATCH_CHUNKS, &sum));
     vxk_sha256_end(&sum, words);
     for (int i = 0; i < 32; i++)
         digest[i] = (uint8_t)(words[i / 4] >> (24 - 8 * (i & 3)));

@@ -18,8 +18,10 @@ void vx_map_params_default(struct vx_map_params *p)
 vx_err vx_map_check_name(const char *name, struct vx_detail *detail)
 {
     size_t n = name ? strlen(name) : 0;
-    if (n < 1 || n > VX_NAME_MAX || strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != n)
-        return vx_fail(detail, VX_E_INVALID, "name", "a map's name is 1 to 64 characters of A-Z a-z 0-9 . _ -");
+    if (n < 1 || n > VX_NAME_MAX ||
+        strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != n)
+        return vx_fail(detail, VX_E_INVALID, "name",
+                       "a map's name is 1 to 64 characters of A-Z a-z 0-9 . _ -");
     return VX_OK;
 }
 
@@ -27,14 +29,17 @@ static vx_err check_params(const struct vx_map_params *p, struct vx_detail *deta
 {
     double r;
     if (!(p->voxel_size_m >= 1e-4 && p->voxel_size_m <= 100))
-        return vx_fail(detail, VX_E_INVALID, "voxel_size_m", "must be 0.0001 to 100 m, got %g", p->voxel_size_m);
+        return vx_fail(detail, VX_E_INVALID, "voxel_size_m", "must be 0.0001 to 100 m, got %g",
+                       p->voxel_size_m);
     for (int k = 0; k < 3; k++)
         if (!isfinite(p->origin_m[k]) || fabs(p->origin_m[k]) > 1e9)
-            return vx_fail(detail, VX_E_INVALID, "origin_m", "must be finite and within 1e9 m, got %g", p->origin_m[k]);
+            return vx_fail(detail, VX_E_INVALID, "origin_m", "must be finite and within 1e9 m, got %g",
+                           p->origin_m[k]);
     if (p->mode != VX_TSDF && p->mode != VX_OCCUPANCY)
         return vx_fail(detail, VX_E_INVALID, "mode", "must be tsdf or occupancy");
     if (!(p->truncation_voxels >= 1 && p->truncation_voxels <= 16))
-        return vx_fail(detail, VX_E_INVALID, "truncation_voxels", "must be 1 to 16, got %g", p->truncation_voxels);
+        return vx_fail(detail, VX_E_INVALID, "truncation_voxels", "must be 1 to 16, got %g",
+                       p->truncation_voxels);
     r = p->esdf_max_distance_m == 0 ? 10 : ceil(p->esdf_max_distance_m / p->voxel_size_m - 1e-6);
     if (!(r >= 1 && r <= 63))
         return vx_fail(detail, VX_E_INVALID, "esdf_max_distance_m",
@@ -80,7 +85,8 @@ static uint64_t table_bytes(uint64_t slots)
 }
 
 /* An empty table of n slots (a power of two): keys, then heads, in one block. */
-static vx_err table_create(struct vx_map *map, uint32_t n, uint64_t **keys, uint32_t **heads, struct vx_detail *detail)
+static vx_err table_create(struct vx_map *map, uint32_t n, uint64_t **keys, uint32_t **heads,
+                           struct vx_detail *detail)
 {
     const struct vxk_ops *ops = map->device->dev->ops;
     void *block;
@@ -104,8 +110,8 @@ static void totals_reset(struct vx__totals *t)
         t->leaf_min[k] = t->chunk_min[k] = 0xffffffffu;
 }
 
-vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx_map_params *params, struct vx_map **out,
-                     struct vx_detail *detail)
+vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx_map_params *params,
+                     struct vx_map **out, struct vx_detail *detail)
 {
     struct vx_map *m = NULL;
     vx_err err;
@@ -117,7 +123,9 @@ vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx
         return VX_E_NOMEM;
     m->device = device;
     m->params = *params;
-    m->esdf_radius = params->esdf_max_distance_m == 0 ? 10 : (uint32_t)ceil(params->esdf_max_distance_m / params->voxel_size_m - 1e-6);
+    m->esdf_radius = params->esdf_max_distance_m == 0
+                         ? 10
+                         : (uint32_t)ceil(params->esdf_max_distance_m / params->voxel_size_m - 1e-6);
     m->params.esdf_max_distance_m = m->esdf_radius * params->voxel_size_m;
     if (!m->params.frame_budget_bytes)
         m->params.frame_budget_bytes = device->cap_bytes / 8;
@@ -182,7 +190,8 @@ void vx__retire(struct vx_map *map, struct vx__retired *r)
 }
 
 /* Every page that a table's newest versions hold, back to the pool. */
-static vx_err give_table(struct vx_map *map, const uint64_t *keys, uint32_t *heads, uint32_t slots, const uint64_t n[VX__N_KINDS])
+static vx_err give_table(struct vx_map *map, const uint64_t *keys, uint32_t *heads, uint32_t slots,
+                         const uint64_t n[VX__N_KINDS])
 {
     struct vxk_grid g = vx__map_grid(map);
     g.keys = keys;
@@ -346,11 +355,14 @@ fail:
     return err;
 }
 
-static void box_to_m(const struct vx_map *map, const uint32_t lo[3], const uint32_t hi[3], double unit, double min_m[3], double max_m[3])
+static void box_to_m(const struct vx_map *map, const uint32_t lo[3], const uint32_t hi[3], double unit,
+                     double min_m[3], double max_m[3])
 {
     for (int k = 0; k < 3; k++) {
-        min_m[k] = map->params.origin_m[k] + (double)(int32_t)(lo[k] ^ 0x80000000u) * unit * map->params.voxel_size_m;
-        max_m[k] = map->params.origin_m[k] + ((double)(int32_t)(hi[k] ^ 0x80000000u) + 1) * unit * map->params.voxel_size_m;
+        min_m[k] = map->params.origin_m[k] +
+                   (double)(int32_t)(lo[k] ^ 0x80000000u) * unit * map->params.voxel_size_m;
+        max_m[k] = map->params.origin_m[k] +
+                   ((double)(int32_t)(hi[k] ^ 0x80000000u) + 1) * unit * map->params.voxel_size_m;
     }
 }
 

@@ -1,8 +1,8 @@
 /*
  * map_internal.h - a map's parts (internal to core's chunk store and frame pipeline).
  *
- * Writer state is touched by the writer's thread only.  What readers need (epoch, table, totals, pins, retired pages)
- * is under `lock`, held for a few instructions at a time.
+ * Writer state is touched by the writer's thread only.  What readers need (epoch, table, totals, pins,
+ * retired pages) is under `lock`, held for a few instructions at a time.
  */
 #ifndef VX__MAP_INTERNAL_H
 #define VX__MAP_INTERNAL_H
@@ -27,19 +27,20 @@ struct vx__retired {
     struct vx__array ids[VX__N_KINDS];
     void *keys, *heads; /* a replaced table, or NULL */
     uint32_t table_slots;
-    bool whole;         /* vx_map_clear: the pages n[] are those of the table's versions, ids[] is empty */
+    bool whole; /* vx_map_clear: the pages n[] are those of the table's versions, ids[] is empty */
 };
 
 struct vx__totals {
     uint64_t n_active, n_leaf, n_tile, n_chunk;
-    uint64_t n_pages[VX__N_KINDS]; /* of the newest epoch */
+    uint64_t n_pages[VX__N_KINDS];                                 /* of the newest epoch */
     uint32_t leaf_min[3], leaf_max[3], chunk_min[3], chunk_max[3]; /* as vxk_frame_counters */
 };
 
 /* The frame pipeline's memory, kept from frame to frame; names as in vxk_frame_space. */
 struct vx__workspace {
     struct vxk_frame_counters *host; /* pinned */
-    struct vx__array counters, image, beam, depth, inverse, slope, front, strip, level[VXK_N_LEVELS], ray, bin;
+    struct vx__array counters, image, beam, depth, inverse, slope, front, strip, level[VXK_N_LEVELS], ray,
+        bin;
     struct vx__array chunk, word, code, work_of, value_of, record, work, active, free_, seen, sum;
     struct vx__array touch_key, touch_mask, touch_rank, hit_mask, hit_base, acc, clear, by_beam;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
@@ -79,7 +80,8 @@ struct vx_map {
 };
 
 /* Grows *array to at least `bytes` (contents are lost).  Work that uses the old block must be over. */
-vx_err vx__array_ensure(struct vx_map *map, struct vx__array *array, uint64_t bytes, struct vx_detail *detail);
+vx_err vx__array_ensure(struct vx_map *map, struct vx__array *array, uint64_t bytes,
+                        struct vx_detail *detail);
 void vx__array_free(struct vx_map *map, struct vx__array *array);
 
 /* The newest epoch as kernels read it.  Writer's thread, or under lock. */

@@ -1,10 +1,10 @@
 /*
  * pool.h - the device's page pools and its memory account (internal to core).
  *
- * Three kinds of fixed pages (chunk versions, leaf pages, value pages), each a growing array with a stack of free ids
- * in device memory.  The host keeps the stack's height, so it knows at any time what is free; ids never travel to it.
- * All stack work runs on the pool's own queue, in the order of the calls, and other queues are tied to it by events:
- * several maps share the pool without a race and without a host wait.
+ * Three kinds of fixed pages (chunk versions, leaf pages, value pages), each a growing array with a stack of
+ * free ids in device memory.  The host keeps the stack's height, so it knows at any time what is free; ids
+ * never travel to it. All stack work runs on the pool's own queue, in the order of the calls, and other
+ * queues are tied to it by events: several maps share the pool without a race and without a host wait.
  */
 #ifndef VX__POOL_H
 #define VX__POOL_H
@@ -41,20 +41,22 @@ uint64_t vx__page_bytes(enum vx__page_kind kind);
  * Takes n pages: their ids come into ids[n] (device memory) before later work of q runs.
  * Errors: VX_E_EXHAUSTED the cap (detail says what was asked); VX_E_NOMEM; VX_E_DEVICE.  Thread: any.
  */
-vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, uint32_t *ids,
-                     struct vx_detail *detail);
+vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q,
+                     uint32_t *ids, struct vx_detail *detail);
 /* Gives n pages back after the work that q has so far; ids may be reused by later work of q. */
-vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q, const uint32_t *ids);
+vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q,
+                     const uint32_t *ids);
 
 /*
- * Gives back every page that the newest versions of a table hold: n[kind] of them, as its totals say.  Needs no memory:
- * the ids go straight onto the stacks.  cursors: device memory for VX__N_KINDS counters.
+ * Gives back every page that the newest versions of a table hold: n[kind] of them, as its totals say.  Needs
+ * no memory: the ids go straight onto the stacks.  cursors: device memory for VX__N_KINDS counters.
  */
-vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32_t *cursors, const uint64_t n[VX__N_KINDS],
-                           struct vxk_queue *q);
+vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32_t *cursors,
+                           const uint64_t n[VX__N_KINDS], struct vxk_queue *q);
 
 /* Device memory on the account (counted against the cap).  hold: kept between calls; else scratch. */
-vx_err vx__account_alloc(struct vx_device *d, bool hold, uint64_t bytes, void **out, struct vx_detail *detail);
+vx_err vx__account_alloc(struct vx_device *d, bool hold, uint64_t bytes, void **out,
+                         struct vx_detail *detail);
 void vx__account_free(struct vx_device *d, bool hold, uint64_t bytes, void *ptr);
 
 #endif

@@ -107,7 +107,8 @@ void vx__hold_free(struct vx_map *map, void *ptr)
     block_free(map, ptr);
 }
 
-vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q, uint32_t **versions, uint32_t *n)
+vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q,
+                           uint32_t **versions, uint32_t *n)
 {
     const struct vxk_ops *ops = q->dev->ops;
     uint32_t n_slots = s->grid.slot_mask + 1, count = 0;
@@ -145,8 +146,8 @@ fail:
     return err;
 }
 
-vx_err vx__snapshot_leaves(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q, const uint32_t *versions,
-                           uint32_t n_versions, uint32_t **leaves, uint32_t *n)
+vx_err vx__snapshot_leaves(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q,
+                           const uint32_t *versions, uint32_t n_versions, uint32_t **leaves, uint32_t *n)
 {
     const struct vxk_ops *ops = q->dev->ops;
     void *first = NULL, *out = NULL;

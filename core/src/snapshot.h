@@ -1,8 +1,8 @@
 /*
  * snapshot.h - how a reader inside core sees one epoch of a map (internal to core).
  *
- * A snapshot pins the newest published epoch: nothing that it can reach is freed or changed until it is released,
- * whatever the writer publishes meanwhile.
+ * A snapshot pins the newest published epoch: nothing that it can reach is freed or changed until it is
+ * released, whatever the writer publishes meanwhile.
  */
 #ifndef VX__SNAPSHOT_H
 #define VX__SNAPSHOT_H
@@ -11,27 +11,29 @@
 #include "vx/map.h"
 
 struct vx__snapshot {
-    struct vxk_grid grid;  /* pass by value in kernel arguments */
-    uint64_t epoch;        /* map epoch; grid.epoch is the same as the device counts it */
+    struct vxk_grid grid; /* pass by value in kernel arguments */
+    uint64_t epoch;       /* map epoch; grid.epoch is the same as the device counts it */
     int64_t newest_stamp_ns;
     uint64_t n_leaves, n_voxels, n_chunks;
-    uint32_t pin_;         /* the map's */
+    uint32_t pin_; /* the map's */
 };
 
 /* Pins the newest epoch.  Never blocks for long.  Release exactly once, from any thread. */
 vx_err vx__snapshot_pin(struct vx_map *map, struct vx__snapshot *out);
 void vx__snapshot_release(struct vx_map *map, struct vx__snapshot *snapshot);
 
-/* Chunk versions that the snapshot sees and that are not empty, in key order: *versions is device memory [*n], freed by
- * the caller with vx__scratch_free.  Queue q is waited for. */
-vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q, uint32_t **versions, uint32_t *n);
-/* Leaf records in key, word and cell order as (index into *versions << 12 | word << 6 | cell): device memory [*n].
- * n_chunks is at most 2^20 a call (VX_E_EXHAUSTED beyond). */
-vx_err vx__snapshot_leaves(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q, const uint32_t *versions,
-                           uint32_t n_versions, uint32_t **leaves, uint32_t *n);
+/* Chunk versions that the snapshot sees and that are not empty, in key order: *versions is device memory
+ * [*n], freed by the caller with vx__scratch_free.  Queue q is waited for. */
+vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q,
+                           uint32_t **versions, uint32_t *n);
+/* Leaf records in key, word and cell order as (index into *versions << 12 | word << 6 | cell): device memory
+ * [*n]. n_chunks is at most 2^20 a call (VX_E_EXHAUSTED beyond). */
+vx_err vx__snapshot_leaves(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q,
+                           const uint32_t *versions, uint32_t n_versions, uint32_t **leaves, uint32_t *n);
 
-/* Device memory that counts against the pool's cap until freed.  vx__scratch_alloc: work in progress, reported as
- * scratch; vx__hold_alloc: kept between calls (an ESDF, a cached mesh), reported as used by the map. */
+/* Device memory that counts against the pool's cap until freed.  vx__scratch_alloc: work in progress,
+ * reported as scratch; vx__hold_alloc: kept between calls (an ESDF, a cached mesh), reported as used by the
+ * map. */
 vx_err vx__scratch_alloc(struct vx_map *map, uint64_t bytes, void **out, struct vx_detail *detail);
 void vx__scratch_free(struct vx_map *map, void *ptr);
 vx_err vx__hold_alloc(struct vx_map *map, uint64_t bytes, void **out, struct vx_detail *detail);
@@ -41,8 +43,8 @@ struct vxk_dev *vx__map_dev(struct vx_map *map);
 /* Parameters in force, constant for the map's life. */
 const struct vx_map_params *vx__map_params(struct vx_map *map);
 const uint8_t *vx__map_uuid(struct vx_map *map);
-/* A place for what readers keep between calls (the ESDF): created on first use, under the map's reader lock, and
- * destroyed by vx_map_destroy / emptied by vx_map_clear through `destroy`. */
+/* A place for what readers keep between calls (the ESDF): created on first use, under the map's reader lock,
+ * and destroyed by vx_map_destroy / emptied by vx_map_clear through `destroy`. */
 struct vx__reader_state {
     struct vxk_queue *queue; /* high priority */
     void *esdf;

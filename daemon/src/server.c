@@ -9,7 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MESSAGES_A_TURN = 32, TURNS = 8, RETRY_MS = 5, TICK_MS = 1000, LINGER_MS = 2000, LAST_RESORT_MS = 1000 };
+enum {
+    MESSAGES_A_TURN = 32,
+    TURNS = 8,
+    RETRY_MS = 5,
+    TICK_MS = 1000,
+    LINGER_MS = 2000,
+    LAST_RESORT_MS = 1000
+};
 #define FLUSH_GRACE_NS 3000000000u
 
 /* ------------------------------------------------------------------ draining the sockets */
@@ -190,8 +197,9 @@ static vx_err open_handles(struct vxd_server *server)
     for (int i = 0; i < VXD_N_ENDPOINTS; ++i)
         VX_TRY_RET(watch(server, &server->endpoint[i]));
     if (uv_prepare_init(loop, &server->prepare) || uv_idle_init(loop, &server->idle) ||
-        uv_timer_init(loop, &server->tick) || uv_timer_init(loop, &server->retry) || uv_timer_init(loop, &server->last_resort) ||
-        uv_signal_init(loop, &server->sigterm) || uv_signal_init(loop, &server->sigint))
+        uv_timer_init(loop, &server->tick) || uv_timer_init(loop, &server->retry) ||
+        uv_timer_init(loop, &server->last_resort) || uv_signal_init(loop, &server->sigterm) ||
+        uv_signal_init(loop, &server->sigint))
         return VX_E_NOMEM;
     server->prepare.data = server->tick.data = server->sigterm.data = server->sigint.data = server;
     if (uv_prepare_start(&server->prepare, on_prepare) ||

@@ -24,10 +24,10 @@ struct vxd_server {
     uv_loop_t loop;
     void *zmq;
     struct vxd_endpoint endpoint[VXD_N_ENDPOINTS];
-    uv_prepare_t prepare; /* drains the sockets before the loop would block */
-    uv_idle_t idle;       /* keeps the loop from blocking while there is more to drain */
-    uv_timer_t tick;      /* 1 s: probes, transfers that don't move, the end of a stop */
-    uv_timer_t retry;     /* 5 ms, while a peer's pipe is full */
+    uv_prepare_t prepare;   /* drains the sockets before the loop would block */
+    uv_idle_t idle;         /* keeps the loop from blocking while there is more to drain */
+    uv_timer_t tick;        /* 1 s: probes, transfers that don't move, the end of a stop */
+    uv_timer_t retry;       /* 5 ms, while a peer's pipe is full */
     uv_timer_t last_resort; /* 1 s after a device error */
     uv_signal_t sigterm, sigint;
     struct vxd_done done;
@@ -50,7 +50,8 @@ struct vxd_server {
 
     bool stopping;
     bool closing; /* maps are being destroyed, then the loop ends */
-    bool failed;  /* the device is gone: the process ends with an error, for its supervisor to start it again */
+    bool
+        failed; /* the device is gone: the process ends with an error, for its supervisor to start it again */
     uint64_t stop_ns;
 };
 

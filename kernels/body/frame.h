@@ -2,10 +2,10 @@
 #ifndef VXK_BODY_FRAME_H
 #define VXK_BODY_FRAME_H
 
+#include "frame_commit.h"
 #include "frame_depth.h"
 #include "frame_lidar.h"
 #include "frame_select.h"
 #include "frame_update.h"
-#include "frame_commit.h"
 
 #endif

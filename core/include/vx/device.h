@@ -1,8 +1,8 @@
 /*
  * device.h - one device (GPU or CPU) and the memory pool that its maps share.
  *
- * The pool has a hard cap: topology, values, meshes, ESDFs and scratch of all maps on the device are counted against
- * it, and a request that does not fit is refused with VX_E_EXHAUSTED and changes nothing.
+ * The pool has a hard cap: topology, values, meshes, ESDFs and scratch of all maps on the device are counted
+ * against it, and a request that does not fit is refused with VX_E_EXHAUSTED and changes nothing.
  */
 #ifndef VX_DEVICE_H
 #define VX_DEVICE_H
@@ -33,11 +33,13 @@ struct vx_device_stats {
 
 /* Opens a device and its pool.  *out is the caller's until vx_device_close, which every map must precede.
  * Errors: those of vxk_open; VX_E_INVALID a cap below 16 MiB. */
-vx_err vx_device_open(const struct vx_device_params *params, struct vx_device **out, struct vx_detail *detail);
+vx_err vx_device_open(const struct vx_device_params *params, struct vx_device **out,
+                      struct vx_detail *detail);
 void vx_device_close(struct vx_device *device);
 void vx_device_get_stats(struct vx_device *device, struct vx_device_stats *out);
 
-/* Host memory that frames are uploaded from fastest (pinned on a GPU): stage payloads in it.  Errors: VX_E_NOMEM.  Thread: any. */
+/* Host memory that frames are uploaded from fastest (pinned on a GPU): stage payloads in it.  Errors:
+ * VX_E_NOMEM.  Thread: any. */
 vx_err vx_device_alloc_host(struct vx_device *device, uint64_t bytes, void **out);
 void vx_device_free_host(struct vx_device *device, void *ptr);
 

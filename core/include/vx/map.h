@@ -1,8 +1,9 @@
 /*
  * map.h - a persistent sparse voxel map: create, feed frames, ask for its facts and its digest.
  *
- * Thread: one thread at a time may call vx_map_integrate / clear / destroy (the writer).  Queries (query.h, mesh.h),
- * info and digest may run on other threads beside it: they pin the newest published epoch and see that epoch only.
+ * Thread: one thread at a time may call vx_map_integrate / clear / destroy (the writer).  Queries (query.h,
+ * mesh.h), info and digest may run on other threads beside it: they pin the newest published epoch and see
+ * that epoch only.
  */
 #ifndef VX_MAP_H
 #define VX_MAP_H
@@ -19,13 +20,13 @@ enum vx_mode { VX_TSDF = 0, VX_OCCUPANCY = 1 };
 enum { VX_NAME_MAX = 64 };
 
 struct vx_map_params {
-    double voxel_size_m;          /* edge of a voxel, 1e-4 .. 100 */
-    double origin_m[3];           /* world position of voxel (0,0,0)'s lower corner */
+    double voxel_size_m; /* edge of a voxel, 1e-4 .. 100 */
+    double origin_m[3];  /* world position of voxel (0,0,0)'s lower corner */
     enum vx_mode mode;
-    double truncation_voxels;     /* TSDF: half width of the band, 1 .. 16; default 3 */
-    double esdf_max_distance_m;   /* R: distances saturate here; 0 = 10 voxels; at most 63 voxels */
-    uint64_t frame_budget_bytes;  /* growth that one frame may cause; 0 = an eighth of the pool's cap */
-    uint64_t limit_bytes;         /* pool bytes this map may hold; 0 = the pool's cap */
+    double truncation_voxels;    /* TSDF: half width of the band, 1 .. 16; default 3 */
+    double esdf_max_distance_m;  /* R: distances saturate here; 0 = 10 voxels; at most 63 voxels */
+    uint64_t frame_budget_bytes; /* growth that one frame may cause; 0 = an eighth of the pool's cap */
+    uint64_t limit_bytes;        /* pool bytes this map may hold; 0 = the pool's cap */
 };
 
 /* Default parameters: TSDF, 5 cm, origin 0, truncation 3 voxels, R = 10 voxels. */
@@ -36,27 +37,28 @@ vx_err vx_map_check_name(const char *name, struct vx_detail *detail);
 struct vx_map_info {
     char name[VX_NAME_MAX + 1];
     uint8_t uuid[16];
-    struct vx_map_params params;  /* as in force: zeros replaced by the defaults */
-    uint64_t epoch;               /* newest published; 0 = nothing integrated yet */
-    int64_t newest_stamp_ns;      /* of the frames in it; 0 when there is none */
-    uint64_t n_frames;            /* integrated */
-    uint64_t n_refused;           /* frames refused */
-    uint64_t n_voxels;            /* active voxels (those with a value) */
-    uint64_t n_leaves;            /* leaf records */
-    uint64_t n_tiles;             /* cells of 8^3 voxels that are free as a whole */
-    uint64_t n_chunks;            /* chunks that hold anything */
-    uint64_t used_bytes;          /* chunk, leaf and value pages of the newest epoch, page slack included */
-    double bytes_per_voxel;       /* used_bytes / n_voxels, 0 without voxels */
-    bool has_bounds;              /* false while no chunk exists */
-    double bounds_min_m[3];       /* corners of the chunks' bounding box, world frame */
+    struct vx_map_params params; /* as in force: zeros replaced by the defaults */
+    uint64_t epoch;              /* newest published; 0 = nothing integrated yet */
+    int64_t newest_stamp_ns;     /* of the frames in it; 0 when there is none */
+    uint64_t n_frames;           /* integrated */
+    uint64_t n_refused;          /* frames refused */
+    uint64_t n_voxels;           /* active voxels (those with a value) */
+    uint64_t n_leaves;           /* leaf records */
+    uint64_t n_tiles;            /* cells of 8^3 voxels that are free as a whole */
+    uint64_t n_chunks;           /* chunks that hold anything */
+    uint64_t used_bytes;         /* chunk, leaf and value pages of the newest epoch, page slack included */
+    double bytes_per_voxel;      /* used_bytes / n_voxels, 0 without voxels */
+    bool has_bounds;             /* false while no chunk exists */
+    double bounds_min_m[3];      /* corners of the chunks' bounding box, world frame */
     double bounds_max_m[3];
-    double active_min_m[3];       /* corners of the active voxels' leaves' bounding box, world frame; */
-    double active_max_m[3];       /* equal to bounds when no voxel is active */
-    uint32_t esdf_radius_voxels;  /* R in voxels, 1 .. 63 */
+    double active_min_m[3];      /* corners of the active voxels' leaves' bounding box, world frame; */
+    double active_max_m[3];      /* equal to bounds when no voxel is active */
+    uint32_t esdf_radius_voxels; /* R in voxels, 1 .. 63 */
 };
 
 /* Creates an empty map on a device.
- * Errors: VX_E_INVALID (detail names the parameter); VX_E_UNIMPLEMENTED; VX_E_EXHAUSTED; VX_E_NOMEM; VX_E_DEVICE. */
+ * Errors: VX_E_INVALID (detail names the parameter); VX_E_UNIMPLEMENTED; VX_E_EXHAUSTED; VX_E_NOMEM;
+ * VX_E_DEVICE. */
 vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx_map_params *params,
                      struct vx_map **out, struct vx_detail *detail);
 /* Frees the map and gives its pages back.  No query may be running. */
@@ -64,7 +66,8 @@ void vx_map_destroy(struct vx_map *map);
 /* Empties the map: everything becomes unknown, as a new epoch.  Pages return to the pool. */
 vx_err vx_map_clear(struct vx_map *map);
 vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out);
-/* SHA-256 over (chunk key, content) in key order; DESIGN section 3.  *epoch (may be NULL) = the epoch it speaks of. */
+/* SHA-256 over (chunk key, content) in key order; DESIGN section 3.  *epoch (may be NULL) = the epoch it
+ * speaks of. */
 vx_err vx_map_digest(struct vx_map *map, uint8_t digest[32], uint64_t *epoch);
 
 /* ------------------------------------------------------------------ frames */
@@ -84,8 +87,8 @@ enum vx_encoding {
 enum { VX_MAX_POSES = 64 };
 
 struct vx_pose {
-    int64_t offset_ns;      /* from the frame's stamp */
-    double position_m[3];   /* map_T_sensor */
+    int64_t offset_ns;    /* from the frame's stamp */
+    double position_m[3]; /* map_T_sensor */
     double rotation_xyzw[4];
 };
 
@@ -93,46 +96,49 @@ struct vx_frame {
     enum vx_sensor sensor;
     int64_t stamp_ns;
     struct vx_pose pose[VX_MAX_POSES];
-    uint32_t n_poses;        /* 1: rigid; more: de-skew (needs per-point time) */
+    uint32_t n_poses; /* 1: rigid; more: de-skew (needs per-point time) */
 
-    uint32_t width, height;  /* depth: pixels; range: columns, rows; points: n, 1 */
-    double fx, fy, cx, cy;   /* depth: px; pixel (u, v) has its centre at (u, v) */
+    uint32_t width, height; /* depth: pixels; range: columns, rows; points: n, 1 */
+    double fx, fy, cx, cy;  /* depth: px; pixel (u, v) has its centre at (u, v) */
     enum vx_encoding encoding;
-    double units_per_m;      /* VX_U16 */
-    const void *data;        /* depth [height][width], points [n][3] f32, range [height][width] f32; the caller's until
-                                the call returns; need not be aligned beyond its type */
+    double units_per_m; /* VX_U16 */
+    const void *data;   /* depth [height][width], points [n][3] f32, range [height][width] f32; the caller's
+                           until   the call returns; need not be aligned beyond its type */
     uint64_t data_bytes;
-    /* range images: azimuth of column u = first_azimuth_rad + u * azimuth_step_rad; one elevation a row, any order of
-     * rows, strictly monotonic. */
+    /* range images: azimuth of column u = first_azimuth_rad + u * azimuth_step_rad; one elevation a row, any
+     * order of rows, strictly monotonic. */
     double first_azimuth_rad, azimuth_step_rad;
     const float *elevation_rad; /* [height] */
 
-    double min_range_m;      /* nearer readings are skipped; 0 = 0.1 m (depth), 0.5 m (LiDAR) */
-    double max_range_m;      /* farther readings saw nothing up to here; 0 = 8 m (depth), 60 m (LiDAR) */
-    double no_return_value;  /* a reading equal to it saw nothing up to max_range_m; NaN = none is declared */
-    bool invalid_zero;       /* range images: 0 = invalid instead of "no return" */
-    bool no_carving;         /* true: integrate surfaces only */
+    double min_range_m;     /* nearer readings are skipped; 0 = 0.1 m (depth), 0.5 m (LiDAR) */
+    double max_range_m;     /* farther readings saw nothing up to here; 0 = 8 m (depth), 60 m (LiDAR) */
+    double no_return_value; /* a reading equal to it saw nothing up to max_range_m; NaN = none is declared */
+    bool invalid_zero;      /* range images: 0 = invalid instead of "no return" */
+    bool no_carving;        /* true: integrate surfaces only */
 };
 
 /* What became of the readings of a frame; the sum of all is the number of readings. */
 struct vx_frame_counts {
-    uint64_t used;       /* made surface */
-    uint64_t no_return;  /* +Inf, declared value or beyond max range: carved only */
-    uint64_t zero;       /* 0 */
-    uint64_t negative;   /* < 0, -Inf included */
+    uint64_t used;      /* made surface */
+    uint64_t no_return; /* +Inf, declared value or beyond max range: carved only */
+    uint64_t zero;      /* 0 */
+    uint64_t negative;  /* < 0, -Inf included */
     uint64_t nan;
-    uint64_t saturated;  /* 65535 of 16-bit images */
-    uint64_t too_near;   /* < min range */
-    uint64_t outside;    /* surface beyond the voxel range */
+    uint64_t saturated; /* 65535 of 16-bit images */
+    uint64_t too_near;  /* < min range */
+    uint64_t outside;   /* surface beyond the voxel range */
 };
 
-enum { VX_WARN_ALL_BEYOND = 1 /* every reading was beyond max range: wrong units? */, VX_WARN_EMPTY = 2 /* none usable */ };
+enum {
+    VX_WARN_ALL_BEYOND = 1 /* every reading was beyond max range: wrong units? */,
+    VX_WARN_EMPTY = 2 /* none usable */
+};
 
 struct vx_frame_result {
-    uint64_t epoch;                 /* holds the frame */
+    uint64_t epoch; /* holds the frame */
     struct vx_frame_counts counts;
-    uint32_t warnings;              /* VX_WARN_* bits */
-    uint64_t grown_bytes;           /* pool bytes newly taken by this frame */
+    uint32_t warnings;    /* VX_WARN_* bits */
+    uint64_t grown_bytes; /* pool bytes newly taken by this frame */
 };
 
 /*
@@ -144,9 +150,9 @@ vx_err vx_frame_check(const struct vx_frame *frame, struct vx_detail *detail);
 
 /*
  * Integrates one frame and publishes it as a new epoch.  On any error the map is unchanged.
- * Errors: those of vx_frame_check; VX_E_INVALID sensor outside the voxel range; VX_E_EXHAUSTED budget, limit or cap
- * (detail says which and by how much); VX_E_NOMEM; VX_E_DEVICE.
- * Thread: the map's writer; blocks until the epoch is published.
+ * Errors: those of vx_frame_check; VX_E_INVALID sensor outside the voxel range; VX_E_EXHAUSTED budget, limit
+ * or cap (detail says which and by how much); VX_E_NOMEM; VX_E_DEVICE. Thread: the map's writer; blocks until
+ * the epoch is published.
  */
 vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct vx_frame_result *result,
                         struct vx_detail *detail);

@@ -7,7 +7,7 @@
 #include "vx/query.h"
 
 struct vx_mesh {
-    double origin_m[3];  /* vertices are relative to it */
+    double origin_m[3]; /* vertices are relative to it */
     uint32_t n_vertices;
     uint32_t n_triangles;
     float *vertices;     /* [n_vertices][3] m */
@@ -17,8 +17,8 @@ struct vx_mesh {
 
 /*
  * Meshes the map into *out (free with vx_mesh_fini).  min_weight: corners below it make no triangle; 0 = 1.
- * Errors: VX_E_CANCELLED; VX_E_EXHAUSTED more than 2^32 - 1 vertices or triangles, or scratch over the cap; VX_E_NOMEM; VX_E_DEVICE.
- * Thread: any, beside the writer; blocks.
+ * Errors: VX_E_CANCELLED; VX_E_EXHAUSTED more than 2^32 - 1 vertices or triangles, or scratch over the cap;
+ * VX_E_NOMEM; VX_E_DEVICE. Thread: any, beside the writer; blocks.
  */
 vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *options, uint32_t min_weight,
                        struct vx_mesh *out, struct vx_reply *reply, struct vx_detail *detail);
