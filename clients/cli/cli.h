@@ -94,6 +94,8 @@ void json_state(struct json *j, const struct vxc_map_state *state);
 void json_counts(struct json *j, const char *key, const struct vxc_counts *counts);
 /* Line end; the exit code is CLI_FAILED when stdout is full or closed. */
 int json_finish(struct json *j);
+/* The whole object of an error: {"error": {code, field, message}}. */
+void json_error(const char *code, const char *field, const char *message);
 
 /* ------------------------------------------------------------------ text */
 

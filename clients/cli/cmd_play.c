@@ -231,8 +231,10 @@ static void print_refusals(const struct tally *t)
         printf("  and %" PRIu64 " more (--json lists them)\n", t->n_refused - SHOWN);
 }
 
-static void print_report(const struct play *p, uint64_t n_frames, double seconds)
+static void print_report(const struct play *p, const struct vxc_reader_info *info, double seconds)
 {
+    const uint64_t n_frames = info->n_frames;
+    const bool depth = info->sensing.sensor == VXC_DEPTH;
     const struct tally *t = &p->tally;
     const struct vxc_counts *c = &t->readings;
     const uint64_t n = n_readings(c);
@@ -255,9 +257,9 @@ static void print_report(const struct play *p, uint64_t n_frames, double seconds
     print_count("skipped: too near", c->too_near, n, "nearer than --min-range");
     print_count("skipped: outside", c->outside, n, "beyond the map's range of coordinates");
     if (t->n_beyond > 0)
-        printf("warning: in %" PRIu64
-               " frames every reading was beyond the maximum range: wrong --depth-scale?\n",
-               t->n_beyond);
+        printf("warning: in %" PRIu64 " frames every reading was beyond the maximum range of %g m: %s?\n",
+               t->n_beyond, info->sensing.max_range_m,
+               depth ? "wrong --depth-scale" : "are the points in the sensor's own coordinates");
     if (t->n_empty > 0)
         printf("warning: %" PRIu64 " frames had no usable reading\n", t->n_empty);
     print_refusals(t);
@@ -377,7 +379,7 @@ static int finish(struct cli *cli, struct play *p, const struct vxc_reader_info 
                   vx_err err, const struct vx_detail *detail)
 {
     if (!cli->json)
-        print_report(p, info->n_frames, seconds);
+        print_report(p, info, seconds);
     else if (err == VX_OK && json_report(p, info, seconds, true) != CLI_OK)
         return CLI_FAILED;
     if (err != VX_OK)

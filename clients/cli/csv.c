@@ -1,11 +1,10 @@
 #include "csv.h"
 
-#include <stdbool.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a line without its end; false at the end of the file.  Over-long lines are cut, which their values
- * show. */
+/* Reads a line without its end; false at the end of the file.  check_line must look at what came. */
 static bool read_line(struct csv *csv)
 {
     size_t n = 0;
@@ -13,13 +12,28 @@ static bool read_line(struct csv *csv)
     if (c == EOF)
         return false;
     csv->line++;
-    for (; c != EOF && c != '\n'; c = getc(csv->file))
+    csv->cut = false;
+    for (; c != EOF && c != '\n'; c = getc(csv->file)) {
         if (n + 1 < sizeof csv->text)
             csv->text[n++] = c == '\0' ? '?' : (char)c;
+        else
+            csv->cut = true;
+    }
     while (n > 0 && (csv->text[n - 1] == '\r' || csv->text[n - 1] == ' ' || csv->text[n - 1] == '\t'))
         n--;
     csv->text[n] = '\0';
     return true;
+}
+
+/* A file that stops being readable has not ended, and the last number of a cut line may be cut, too. */
+static vx_err check_line(const struct csv *csv, struct vx_detail *detail)
+{
+    if (ferror(csv->file))
+        return vx_fail(detail, VX_E_UNAVAILABLE, "input", "cannot read %s: %s", csv->name, strerror(errno));
+    if (csv->cut)
+        return vx_fail(detail, VX_E_INVALID, "row", "%s line %zu is longer than %zu bytes", csv->name,
+                       csv->line, sizeof csv->text - 1);
+    return VX_OK;
 }
 
 /* The field at *at: its text without blanks around it; moves *at behind the comma, to NULL at the end of the
@@ -56,7 +70,9 @@ vx_err csv_begin(struct csv *csv, const char *const *wanted, int n_wanted, struc
     csv->n_wanted = n_wanted;
     for (int i = 0; i < CSV_MAX_COLUMNS; i++)
         csv->place[i] = -1;
-    if (!read_line(csv))
+    const bool any = read_line(csv);
+    VX_TRY_RET(check_line(csv, detail));
+    if (!any)
         return bad_header(csv, wanted, n_wanted, "the file is empty", detail);
     if (strncmp(csv->text, "\xef\xbb\xbf", 3) == 0) /* the mark that spreadsheets put first */
         memmove(csv->text, csv->text + 3, strlen(csv->text) - 2);
@@ -86,7 +102,9 @@ vx_err csv_next(struct csv *csv, double *value, int *end, struct vx_detail *deta
 {
     *end = 0;
     do {
-        if (!read_line(csv)) {
+        const bool any = read_line(csv);
+        VX_TRY_RET(check_line(csv, detail));
+        if (!any) {
             *end = 1;
             return VX_OK;
         }

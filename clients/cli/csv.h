@@ -4,6 +4,7 @@
 
 #include "base/vx_err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -13,6 +14,7 @@ struct csv {
     FILE *file;
     const char *name; /* of the file, for messages */
     size_t line;      /* of the last row read, from 1 */
+    bool cut;         /* the line is longer than text */
     int n_wanted;
     int place[CSV_MAX_COLUMNS]; /* column of each wanted field */
     char text[CSV_LINE_MAX];

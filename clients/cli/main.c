@@ -102,19 +102,6 @@ static int exit_of(vx_err err, const struct vx_detail *detail)
     return err == VX_E_UNAVAILABLE && strcmp(detail->field, "ipc_dir") == 0 ? CLI_NO_DAEMON : CLI_FAILED;
 }
 
-static void json_error(const char *code, const char *field, const char *message)
-{
-    struct json j = {stdout, false};
-    json_begin(&j, NULL, '{');
-    json_begin(&j, "error", '{');
-    json_text(&j, "code", code);
-    json_text(&j, "field", field);
-    json_text(&j, "message", message);
-    json_end(&j, '}');
-    json_end(&j, '}');
-    (void)json_finish(&j);
-}
-
 int cli_error(struct cli *cli, vx_err err, const struct vx_detail *detail)
 {
     if (cli->json)

@@ -15,14 +15,25 @@ static const struct cli_option COMMON[N_COMMON] = {
     [COMMON_HELP] = {"help", 'h', false},
 };
 
+/* --json may stand behind the word that is wrong. */
+static bool wants_json(const struct cli *cli)
+{
+    bool wanted = cli->json;
+    for (int i = cli->at; i < cli->argc && !cli->only_words; i++)
+        wanted |= strcmp(cli->argv[i], "--json") == 0;
+    return wanted;
+}
+
 int cli_usage(struct cli *cli, const char *format, ...)
 {
+    char text[512];
     va_list args;
     va_start(args, format);
-    fputs("voxelctl: ", stderr);
-    vfprintf(stderr, format, args);
-    fputs(cli->help ? " (--help says more)\n" : " (voxelctl help says more)\n", stderr);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    if (wants_json(cli))
+        json_error("INVALID_ARGUMENT", "usage", text);
+    fprintf(stderr, "voxelctl: %s (%s says more)\n", text, cli->help ? "--help" : "voxelctl help");
     return CLI_USAGE;
 }
 

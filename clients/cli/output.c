@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -7,17 +8,39 @@
 
 /* ------------------------------------------------------------------ JSON */
 
+/* Bytes of the UTF-8 character at p; 0 where there is none: file names are any bytes, JSON is UTF-8. */
+static size_t utf8_bytes(const unsigned char *p)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (p[0] < 0x80)
+        return 1;
+    const size_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    uint32_t code = p[0] & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0; /* also the end of the text */
+        code = code << 6 | (p[i] & 0x3fu);
+    }
+    return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : n;
+}
+
 static void write_string(FILE *file, const char *text)
 {
     putc('"', file);
-    for (; *text; text++) {
+    for (size_t n; *text; text += n) {
         const unsigned char c = (unsigned char)*text;
+        const size_t whole = utf8_bytes((const unsigned char *)text);
+        n = whole ? whole : 1;
         if (c == '"' || c == '\\')
             fprintf(file, "\\%c", c);
         else if (c < ' ')
             fprintf(file, "\\u%04x", c);
+        else if (!whole)
+            fputs("\\ufffd", file);
         else
-            putc(c, file);
+            fwrite(text, 1, whole, file);
     }
     putc('"', file);
 }
@@ -129,7 +152,23 @@ void json_counts(struct json *j, const char *key, const struct vxc_counts *count
 int json_finish(struct json *j)
 {
     putc('\n', j->file);
-    return fflush(j->file) == 0 && !ferror(j->file) ? CLI_OK : CLI_FAILED;
+    if (fflush(j->file) == 0 && !ferror(j->file))
+        return CLI_OK;
+    fprintf(stderr, "voxelctl: cannot write to stdout: %s\n", strerror(errno));
+    return CLI_FAILED;
+}
+
+void json_error(const char *code, const char *field, const char *message)
+{
+    struct json j = {stdout, false};
+    json_begin(&j, NULL, '{');
+    json_begin(&j, "error", '{');
+    json_text(&j, "code", code);
+    json_text(&j, "field", field);
+    json_text(&j, "message", message);
+    json_end(&j, '}');
+    json_end(&j, '}');
+    (void)json_finish(&j);
 }
 
 /* ------------------------------------------------------------------ text */

@@ -86,8 +86,8 @@ vx_err vxc__open_7scenes(struct vxc_reader *r, struct vx_detail *detail)
     if (place)
         VX_TRY_RET(read_matrix_intrinsics(r, path, detail));
     else if (!r->options.has_intrinsics)
-        vxc__note(r,
-                  "no camera-intrinsics.txt: 7-Scenes' 585 585 320 240 are taken; --intrinsics changes that");
+        vxc__note(r, "no camera-intrinsics.txt: 7-Scenes' 585 585 320 240 for 640 x 480 px are taken; "
+                     "--intrinsics changes that");
     if (r->options.poses_path) {
         VX_TRY_RET(pose_by_order(r, r->options.poses_path, detail));
     } else {
@@ -177,7 +177,9 @@ vx_err vxc__open_tum(struct vxc_reader *r, struct vx_detail *detail)
                        "(freiburg1 517.3,516.5,318.6,255.3  freiburg2 520.9,521.0,325.1,249.7  "
                        "freiburg3 535.4,539.2,320.1,247.6  ICL-NUIM 481.2,-480,319.5,239.5)");
     if (known && !r->options.has_intrinsics)
-        vxc__note(r, "intrinsics of %s are taken because of the folder's name; --intrinsics changes that",
+        vxc__note(r,
+                  "intrinsics of %s, for 640 x 480 px, are taken because of the folder's name; --intrinsics "
+                  "changes that",
                   known->name);
     if (r->options.poses_path)
         snprintf(path, sizeof path, "%s", r->options.poses_path);
@@ -231,12 +233,12 @@ static vx_err add_images(struct vxc_reader *r, const char *folder, const char *p
     VX_TRY_RET(vxc__names_list(&names, path, prefix, suffix, detail));
     if (names.n == 0 && other_suffix) {
         vxc__names_free(&names);
-        suffix = other_suffix;
-        VX_TRY_RET(vxc__names_list(&names, path, prefix, suffix, detail));
+        VX_TRY_RET(vxc__names_list(&names, path, prefix, other_suffix, detail));
     }
     vx_err err = names.n > 0
                      ? vxc__items_add_names(r, folder, &names, detail)
-                     : vx_fail(detail, VX_E_NOT_FOUND, "depth", "%s holds no %s*%s", path, prefix, suffix);
+                     : vx_fail(detail, VX_E_NOT_FOUND, "depth", "%s holds no %s*%s%s%s", path, prefix, suffix,
+                               other_suffix ? " and no *" : "", other_suffix ? other_suffix : "");
     vxc__names_free(&names);
     return err;
 }
@@ -338,7 +340,8 @@ vx_err vxc__open_redwood(struct vxc_reader *r, struct vx_detail *detail)
     set_camera(r, 525, 525, 319.5, 239.5);
     VX_TRY_RET(find_redwood_camera(r, camera, detail));
     if (!camera[0] && !r->options.has_intrinsics)
-        vxc__note(r, "no camera json: Redwood's 525 525 319.5 239.5 are taken; --intrinsics changes that");
+        vxc__note(r, "no camera json: Redwood's 525 525 319.5 239.5 for 640 x 480 px are taken; --intrinsics "
+                     "changes that");
     if (r->options.poses_path)
         snprintf(poses, sizeof poses, "%s", r->options.poses_path);
     else
@@ -358,7 +361,8 @@ vx_err vxc__open_slambook(struct vxc_reader *r, struct vx_detail *detail)
     set_units(r, 1000);
     set_camera(r, 518, 519, 325.5, 253.5);
     if (!r->options.has_intrinsics)
-        vxc__note(r, "slambook's intrinsics 518 519 325.5 253.5 are taken; --intrinsics changes that");
+        vxc__note(r, "slambook's intrinsics 518 519 325.5 253.5 for 640 x 480 px are taken; --intrinsics "
+                     "changes that");
     if (r->options.poses_path)
         snprintf(poses, sizeof poses, "%s", r->options.poses_path);
     else if (!vxc__join(poses, r->root, "pose.txt"))

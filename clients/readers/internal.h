@@ -43,7 +43,8 @@ struct vxc_reader {
     bool use_viewpoint;
     double camera[4]; /* fx, fy, cx, cy of the files; fx, fy not 0 */
     double units_per_m;
-    uint32_t expected_width, expected_height; /* px; 0: any */
+    uint32_t expected_width, expected_height; /* px, of every image; 0: the first one decides */
+    bool first_image_decided;
 
     struct vxc__vxwl *vxwl; /* the other kind of set */
 

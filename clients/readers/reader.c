@@ -191,9 +191,16 @@ static vx_err read_image(struct vxc_reader *r, struct vxc_frame *frame, const ch
     VX_TRY_RET(vxc__image_read(&r->image, path, detail));
     frame->width = r->image.width;
     frame->height = r->image.height;
-    if (r->expected_width != 0 && (frame->width != r->expected_width || frame->height != r->expected_height))
-        return vx_fail(detail, VX_E_INVALID, "width", "%s is %u x %u px, the camera's file says %u x %u",
-                       frame->name, frame->width, frame->height, r->expected_width, r->expected_height);
+    if (r->expected_width == 0) {
+        r->expected_width = frame->width;
+        r->expected_height = frame->height;
+        r->first_image_decided = true;
+    }
+    if (frame->width != r->expected_width || frame->height != r->expected_height)
+        return vx_fail(detail, VX_E_INVALID, "width", "%s is %u x %u px, %s %u x %u; intrinsics fit one size",
+                       frame->name, frame->width, frame->height,
+                       r->first_image_decided ? "the images before it are" : "the camera's file says",
+                       r->expected_width, r->expected_height);
     frame->encoding = VXC_U16;
     frame->units_per_m = r->units_per_m;
     frame->data = r->image.px;

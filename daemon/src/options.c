@@ -88,6 +88,8 @@ static vx_err read_file(int argc, char **argv, struct vxd_config *config, struct
 {
     for (int i = 1; i < argc; ++i) {
         const char *path = value_of("--config", argc, argv, &i);
+        if (path && !path[0])
+            return vx_fail(detail, VX_E_INVALID, "", "--config needs the name of a file");
         if (path)
             return vxd_config_read(config, path, detail);
     }

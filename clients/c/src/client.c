@@ -25,7 +25,9 @@ vx_err vxc_connect(const char *ipc_dir, const struct vxc_connect_options *option
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a client");
     if (strlen(ipc_dir) + sizeof "/ingest.sock" > sizeof client->ipc_dir) {
         free(client);
-        return vx_fail(detail, VX_E_INVALID, "ipc_dir", "%s is too long for a socket's path", ipc_dir);
+        return vx_fail(detail, VX_E_INVALID, "ipc_dir",
+                       "too long for a socket's path (%zu bytes, at most %zu): %.80s...", strlen(ipc_dir),
+                       sizeof client->ipc_dir - sizeof "/ingest.sock", ipc_dir);
     }
     snprintf(client->ipc_dir, sizeof client->ipc_dir, "%s", ipc_dir);
     snprintf(client->name, sizeof client->name, "%s",

@@ -20,6 +20,7 @@ struct vxc_stream {
     struct waiting *waiting;
     size_t n_waiting, capacity;
     bool lost; /* with the daemon's connection */
+    bool gone; /* with its map: the daemon gives no credit any more */
     vxc_ack_fn on_ack;
     void *context;
 };
@@ -137,6 +138,7 @@ bool vxc__stream_take(struct vxc_client *client, const vxw_header *header)
     case VOXELD__V1__HEADER__BODY_NACK:
         if ((s = stream_by_id(client, header->nack->stream))) {
             const vx_err err = vxc__error_of(header->nack->error, &why);
+            s->gone |= err == VX_E_NOT_FOUND && strcmp(why.field, "stream") == 0;
             refuse(s, find_seq(s, header->nack->seq), err, &why);
         }
         return s != NULL;
@@ -269,7 +271,7 @@ void vxc__streams_free(struct vxc_client *client)
 
 bool vxc_stream_ready(const struct vxc_stream *stream, uint64_t data_bytes)
 {
-    return !stream->lost && stream->credit_frames > 0 && stream->credit_bytes >= data_bytes;
+    return !stream->lost && !stream->gone && stream->credit_frames > 0 && stream->credit_bytes >= data_bytes;
 }
 
 uint64_t vxc_stream_n_waiting(const struct vxc_stream *stream)
@@ -296,6 +298,9 @@ static vx_err await(struct vxc_stream *s, uint64_t n, struct vx_detail *detail)
         VX_TRY_RET(vxc__dispatch(client, detail));
         if (s->lost)
             return lost(detail);
+        if (n > 0 && s->gone)
+            return vx_fail(detail, VX_E_NOT_FOUND, "stream",
+                           "the stream's map was deleted; open a stream into a map that exists");
         if (n > 0 ? vxc_stream_ready(s, n) : s->n_waiting == 0)
             return VX_OK;
         if (vxc__take_interrupt(client))

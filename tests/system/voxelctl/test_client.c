@@ -337,6 +337,44 @@ START_TEST(refused_frames_are_told)
 }
 END_TEST
 
+/* Whoever deletes a map takes the credit of its streams along: a sender must hear of it, not wait for credit.
+ */
+START_TEST(a_deleted_map_ends_its_streams)
+{
+    struct fates fates;
+    struct vxc_client *other;
+    make_map("m");
+    struct vxc_stream *stream = open_stream("m", VXC_DEPTH, &fates);
+    struct vxc_frame frame = make_frame(0);
+    good(vxc_stream_send(stream, &frame, NULL, NULL, &why));
+    good(vxc_stream_flush(stream, &why));
+    good(vxc_connect(proc.dir, NULL, &other, &why));
+    good(vxc_map_delete(other, "m", &why));
+    vxc_disconnect(other);
+    vx_err err = VX_OK;
+    unsigned n_sent = 0;
+    while (n_sent < 100 && err == VX_OK) {
+        frame = make_frame(1 + (int)n_sent);
+        err = vxc_stream_send(stream, &frame, NULL, NULL, &why);
+        n_sent += err == VX_OK;
+    }
+    is(err, VX_E_NOT_FOUND, "map was deleted");
+    ck_assert(!vxc_stream_ready(stream, sizeof depth));
+    good(vxc_stream_flush(stream, &why));
+    ck_assert_uint_eq(fates.n[VXC_INTEGRATED], 1);
+    ck_assert_uint_eq(fates.n[VXC_REFUSED], n_sent);
+    ck_assert_int_eq(fates.err, VX_E_NOT_FOUND);
+    vxc_stream_close(stream);
+    make_map("m"); /* of the same name, but another one */
+    stream = open_stream("m", VXC_DEPTH, &fates);
+    frame = make_frame(0);
+    good(vxc_stream_send(stream, &frame, NULL, NULL, &why));
+    good(vxc_stream_flush(stream, &why));
+    ck_assert_uint_eq(fates.n[VXC_INTEGRATED], 1);
+    vxc_stream_close(stream);
+}
+END_TEST
+
 START_TEST(every_sensor_and_many_poses)
 {
     static float range[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}}, elevation[2] = {0.1f, -0.1f}, points[3][3];
@@ -612,6 +650,7 @@ int main(void)
     tcase_add_test(tests, meshes);
     tcase_add_test(tests, frames_under_credits);
     tcase_add_test(tests, refused_frames_are_told);
+    tcase_add_test(tests, a_deleted_map_ends_its_streams);
     tcase_add_test(tests, every_sensor_and_many_poses);
     tcase_add_test(tests, interrupt_ends_a_call);
     tcase_add_test(tests, time_limit_ends_a_call);

@@ -86,6 +86,13 @@ usage() {
     expect 2 'points or spheres' ctl query cubes m
     expect 2 'WIDTHxHEIGHT' ctl view m --png f --size 3
     expect 2 'both want stdout' ctl --json mesh m -o -
+    # With --json an error is an object, wherever the option stands; and a full disk is no success.
+    expect 2 '^\{"error":\{"code":"INVALID_ARGUMENT","field":"usage","message":"--voxel-size: 0 is outside' ctl map create a --voxel-size 0 --json
+    expect 2 '^\{"error":.*no command' ctl --json mop
+    expect 1 'cannot write to stdout' sh -c "'$bin/voxelctl' version --json >/dev/full"
+    expect 1 'cannot write to stdout' sh -c "'$bin/voxelctl' version >/dev/full"
+    expect 1 'cannot read' ctl query points m -i /
+    expect 1 "too long for a socket's path" ctl --ipc-dir "$(printf '%0400d' 0)" ping
     expect 3 'no daemon answers.*' ctl stats
     expect 3 'start one with: voxeld --ipc-dir' ctl map list
     expect 3 '"error":\{"code":"UNAVAILABLE"' ctl --json map list

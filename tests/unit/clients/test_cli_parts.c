@@ -154,20 +154,50 @@ START_TEST(csv_traps)
     csv_refuses("x,y,z\n1,2\n", "line 2 has too few columns");
     csv_refuses("x,y,z\n1,2,3\n1,,3\n", "line 3: column 2, ''");
     csv_refuses("x,y,z\n1,2,3m\n", "'3m', is no number");
-    char long_line[6000];
-    memset(long_line, '1', sizeof long_line);
+    char long_line[6000]; /* its z would be cut to a shorter number */
+    memset(long_line, ' ', sizeof long_line);
     memcpy(long_line, "x,y,z\n1,2,", 10);
+    memset(long_line + 3000, '1', sizeof long_line - 3000);
     long_line[sizeof long_line - 1] = '\0';
-    struct csv csv = {.file = file_of(long_line), .name = "t"};
-    double v[CSV_MAX_COLUMNS];
-    int at_end;
-    ck_assert_int_eq(csv_begin(&csv, XYZ, 3, NULL), VX_OK);
-    (void)csv_next(&csv, v, &at_end, NULL); /* must not run over */
+    csv_refuses(long_line, "line 2 is longer than");
+    struct csv csv = {.file = fopen(folder, "rb"), .name = "t"}; /* opens, but cannot be read */
+    struct vx_detail detail;
+    ck_assert_ptr_nonnull(csv.file);
+    ck_assert_int_eq(csv_begin(&csv, XYZ, 3, &detail), VX_E_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(detail.text, "cannot read t"));
     fclose(csv.file);
 }
 END_TEST
 
 /* ------------------------------------------------------------------ JSON and text */
+
+/* File names are any bytes; what is no UTF-8 must not reach a JSON parser. */
+START_TEST(json_is_utf8)
+{
+    static const char *const cases[][2] = {
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+        {"a\xff"
+         "b",
+         "a\\ufffdb"},
+        {"\xc3", "\\ufffd"},
+        {"\xe2\x82", "\\ufffd\\ufffd"},
+        {"\xc0\xaf", "\\ufffd\\ufffd"},                      /* overlong */
+        {"\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"},           /* a surrogate */
+        {"\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd"} /* beyond the last character */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = NULL, expected[64];
+        size_t n = 0;
+        struct json j = {open_memstream(&text, &n), false};
+        json_text(&j, NULL, cases[i][0]);
+        ck_assert_int_eq(json_finish(&j), CLI_OK);
+        fclose(j.file);
+        snprintf(expected, sizeof expected, "\"%s\"\n", cases[i][1]);
+        ck_assert_str_eq(text, expected);
+        free(text);
+    }
+}
+END_TEST
 
 START_TEST(json)
 {
@@ -383,6 +413,7 @@ int main(void)
     tcase_add_test(tests, csv_rows);
     tcase_add_test(tests, csv_traps);
     tcase_add_test(tests, json);
+    tcase_add_test(tests, json_is_utf8);
     tcase_add_test(tests, words_for_numbers);
     tcase_add_test(tests, ply);
     tcase_add_test(tests, picture_is_a_png);

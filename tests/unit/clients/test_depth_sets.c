@@ -370,6 +370,22 @@ START_TEST(slambook)
 }
 END_TEST
 
+/* Intrinsics fit one size of image: a smaller one among the others would be mapped with the wrong rays. */
+START_TEST(one_size_a_set)
+{
+    struct vxc_frame frame;
+    set_text("pose.txt", "0 0 0 0 0 0 1\n0 0 0 0 0 0 1\n0 0 0 0 0 0 1\n");
+    set_pgm16("depth/1.pgm", 8, 6, 1000);
+    set_pgm16("depth/2.pgm", 4, 3, 1000);
+    set_pgm16("depth/3.pgm", 8, 6, 1000);
+    struct vxc_reader *r = set_open("", NULL);
+    set_next(r, &frame);
+    set_next_refused(r, VX_E_INVALID, "4 x 3 px, the images before it are 8 x 6");
+    set_next(r, &frame);
+    vxc_reader_close(r);
+}
+END_TEST
+
 START_TEST(pgm_traps)
 {
     set_text("pose.txt", "0 0 0 0 0 0 1\n0 0 0 0 0 0 1\n0 0 0 0 0 0 1\n0 0 0 0 0 0 1\n0 0 0 0 0 0 1\n");
@@ -441,6 +457,7 @@ int main(void)
     tcase_add_test(tests, redwood);
     tcase_add_test(tests, redwood_log_out_of_step);
     tcase_add_test(tests, slambook);
+    tcase_add_test(tests, one_size_a_set);
     tcase_add_test(tests, pgm_traps);
     tcase_add_test(tests, bad_options_and_paths);
     suite_add_tcase(suite, tests);

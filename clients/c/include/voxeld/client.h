@@ -182,11 +182,12 @@ vx_err vxc_stream_open(struct vxc_client *client, const char *map, const struct 
  * Sends a frame; the data is copied.  Blocks while the daemon has no credit for it.
  * seq: NULL or where its number goes.  user: comes back in its acknowledgements.
  * Errors: VX_E_INVALID the frame cannot be put on the wire (sensor, size); VX_E_EXHAUSTED larger than the
- * daemon takes. A refusal by the daemon is no error of this call: it arrives as an acknowledgement.
+ * daemon takes; VX_E_NOT_FOUND the stream's map was deleted, as a refused frame told (close the stream). A
+ * refusal by the daemon is no error of this call: it arrives as an acknowledgement.
  */
 vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame, void *user, uint64_t *seq,
                        struct vx_detail *detail);
-/* true when vxc_stream_send of so many payload bytes would not wait for credit. */
+/* true when vxc_stream_send of so many payload bytes would be sent without waiting for credit. */
 bool vxc_stream_ready(const struct vxc_stream *stream, uint64_t data_bytes);
 /* Waits until every frame sent has its final fate.  Errors: none of its own. */
 vx_err vxc_stream_flush(struct vxc_stream *stream, struct vx_detail *detail);
