@@ -385,7 +385,7 @@ START_TEST(everything_at_once)
     ck_assert_uint_eq(transfer_bytes, 0);
     printf("%ld requests answered (%ld cancelled), %ld frames sent (%ld refused)\n", n_answered, n_cancelled,
            n_frames, n_refused);
-    ck_assert_int_gt(n_frames, n_steps / 50); /* how many find credit depends on the machine */
+    ck_assert_int_gt(n_frames, 10); /* how many find credit depends on the machine */
     ck_assert_int_eq(vxd_proc_wait(&proc, SIGTERM), 0);
 }
 END_TEST
