@@ -51,7 +51,7 @@ struct refusal {
 
 /* What is known so far; acknowledgements add to it. */
 struct tally {
-    uint64_t n_sent, n_integrated, n_superseded, n_refused;
+    uint64_t n_sent, n_integrated, n_superseded, n_refused, n_unanswered;
     uint64_t n_empty, n_beyond; /* frames with a warning */
     uint64_t epoch;
     struct vxc_counts readings;
@@ -242,6 +242,9 @@ static void print_report(const struct play *p, const struct vxc_reader_info *inf
     printf("%-22s %" PRIu64 "\n", "frames", n_frames);
     printf("%-22s %" PRIu64 "\n", "integrated", t->n_integrated);
     printf("%-22s %" PRIu64 "\n", "refused", t->n_refused);
+    if (t->n_unanswered > 0)
+        printf("%-22s %" PRIu64 " (sent before the end; the map may hold them)\n", "unanswered",
+               t->n_unanswered);
     if (t->n_superseded > 0)
         printf("%-22s %" PRIu64 "\n", "superseded", t->n_superseded);
     printf("%-22s %.2f (reading files takes %.2f of it)\n", "ms per frame",
@@ -410,6 +413,7 @@ static int play(struct cli *cli, struct play *p, struct vxc_reader *reader)
     p->bar = !cli->json && isatty(STDERR_FILENO) && !(getenv("NO_COLOR") && getenv("NO_COLOR")[0]);
     const double start_s = cli_now_s();
     err = stream_frames(p, reader, stream, &detail);
+    p->tally.n_unanswered = vxc_stream_n_waiting(stream);
     const double seconds = cli_now_s() - start_s;
     if (err != VX_OK && p->bar)
         fputc('\n', stderr);

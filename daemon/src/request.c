@@ -131,7 +131,7 @@ static void run(struct vxd_job *job)
     uint64_t begin = vxd_now_ns();
     vx_err why = atomic_load(&r->cancelled);
     if (why != VX_OK)
-        r->err = why;
+        r->err = VX_E_CANCELLED; /* done says why */
     else if (begin > r->deadline_ns)
         r->err = vx_fail(&r->detail, VX_E_DEADLINE, "timeout_us", "passed before the request ran");
     else
@@ -146,8 +146,7 @@ static void done(struct vxd_job *job)
     vxd_server_note(r->server, r->err, &r->detail);
     vx_err why = atomic_load(&r->cancelled);
     if (r->err == VX_E_CANCELLED && why != VX_OK) {
-        r->err = why;
-        r->detail = (struct vx_detail){{0}, {0}};
+        r->err = vx_fail(&r->detail, why, "", "%s", r->cancel_words);
     }
     if (r->ops->settle)
         r->ops->settle(r);
@@ -190,7 +189,8 @@ bool vxd_request_cancel(struct vxd_request *request, vx_err why, const char *wor
         return false;
     if (request->state == VXD_QUEUED) {
         int none = VX_OK;
-        atomic_compare_exchange_strong(&request->cancelled, &none, why);
+        if (atomic_compare_exchange_strong(&request->cancelled, &none, why))
+            request->cancel_words = words;
         if (!vxd_worker_remove(worker_of(request), &request->job))
             return false;
         vxd_server_job_done(request->server);

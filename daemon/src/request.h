@@ -45,7 +45,8 @@ struct vxd_request {
     uint16_t type;
     uint64_t arrived_ns, deadline_ns;
     enum vxd_request_state state;
-    atomic_int cancelled; /* the vx_err to answer with, 0 = none */
+    atomic_int cancelled;     /* the vx_err to answer with, 0 = none */
+    const char *cancel_words; /* with it; the loop's, not the worker's */
 
     struct vxd_buf *body; /* of the question */
     size_t body_have;

@@ -45,6 +45,7 @@ static vx_err open_socket(struct vxc__endpoint *endpoint, struct vx_detail *deta
               watched = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
     snprintf(address, sizeof address, "ipc://%s", path);
     snprintf(monitor, sizeof monitor, "inproc://%s", SOCKET_NAMES[endpoint->place]);
+    endpoint->reached = false;
     endpoint->socket = zmq_socket(client->context, ZMQ_DEALER);
     endpoint->monitor = zmq_socket(client->context, ZMQ_PAIR);
     if (!endpoint->socket || !endpoint->monitor ||
@@ -97,6 +98,7 @@ static void read_monitor(struct vxc__endpoint *endpoint)
         if (event & (ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED)) {
             endpoint->n_lost++;
             endpoint->greeted = false;
+            endpoint->reached |= event == ZMQ_EVENT_DISCONNECTED;
             if (endpoint->place == VXC__INGEST)
                 vxc__streams_lost(endpoint->client);
         }
@@ -245,11 +247,11 @@ void vxc__message_fini(struct vxc__message *message)
 /* ------------------------------------------------------------------ HELLO */
 
 /* Words of a failed HELLO: the usual reason is that nobody is there. */
-static vx_err explain(struct vxc_client *client, vx_err err, struct vx_detail *detail)
+static vx_err explain(struct vxc_client *client, bool reached, vx_err err, struct vx_detail *detail)
 {
-    if (err == VX_E_UNAVAILABLE)
+    if (err == VX_E_UNAVAILABLE && !reached)
         return nobody(client, "a socket is there, but nothing listens", detail);
-    if (err == VX_E_DEADLINE)
+    if (err == VX_E_UNAVAILABLE || err == VX_E_DEADLINE)
         return nobody(client, "something listens, but says no HELLO", detail);
     return err;
 }
@@ -278,7 +280,7 @@ vx_err vxc__endpoint_greet(struct vxc_client *client, enum vxc__place place, str
     if (err != VX_OK) {
         vxc__endpoint_close(endpoint);
         vxc__exchange_fini(&x);
-        return explain(client, err, detail);
+        return explain(client, endpoint->reached, err, detail);
     }
     const Voxeld__V1__Welcome *welcome = x.answer->welcome;
     if (welcome->session.len != sizeof endpoint->session) {

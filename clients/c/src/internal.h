@@ -30,6 +30,7 @@ struct vxc__endpoint {
     uint8_t session[VXW_SESSION_BYTES];
     bool greeted;    /* WELCOME came; false again when the connection is lost */
     uint32_t n_lost; /* times that the connection went away */
+    bool reached;    /* something listened, if only to be silent */
 };
 
 struct vxc_client {

@@ -298,7 +298,7 @@ static vx_err await(struct vxc_stream *s, uint64_t n, struct vx_detail *detail)
         VX_TRY_RET(vxc__dispatch(client, detail));
         if (s->lost)
             return lost(detail);
-        if (n > 0 && s->gone)
+        if (n > 0 && s->gone && s->n_waiting == 0) /* all that were sent have their answers */
             return vx_fail(detail, VX_E_NOT_FOUND, "stream",
                            "the stream's map was deleted; open a stream into a map that exists");
         if (n > 0 ? vxc_stream_ready(s, n) : s->n_waiting == 0)

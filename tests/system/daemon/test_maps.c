@@ -286,6 +286,7 @@ START_TEST(delete_while_busy)
         struct vxd_got got = vxd_peer_get(&query);
         ck_assert_int_eq(got.header->body_case, VOXELD__V1__HEADER__BODY_ERROR);
         ck_assert_int_eq(got.header->error->code, VOXELD__V1__CODE__CODE_NOT_FOUND);
+        ck_assert_uint_eq(got.header->error->message.len, strlen("the map was deleted"));
         ck_assert(got.header->req_id == q1 || got.header->req_id == q2);
         vxd_got_free(&got);
     }

@@ -359,6 +359,7 @@ START_TEST(a_deleted_map_ends_its_streams)
         n_sent += err == VX_OK;
     }
     is(err, VX_E_NOT_FOUND, "map was deleted");
+    ck_assert_uint_eq(vxc_stream_n_waiting(stream), 0); /* no frame's fate is lost by the error */
     ck_assert(!vxc_stream_ready(stream, sizeof depth));
     good(vxc_stream_flush(stream, &why));
     ck_assert_uint_eq(fates.n[VXC_INTEGRATED], 1);
