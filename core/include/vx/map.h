@@ -51,8 +51,9 @@ struct vx_map_info {
     bool has_bounds;             /* false while no chunk exists */
     double bounds_min_m[3];      /* corners of the chunks' bounding box, world frame */
     double bounds_max_m[3];
-    double active_min_m[3];      /* corners of the active voxels' leaves' bounding box, world frame; */
-    double active_max_m[3];      /* equal to bounds when no voxel is active */
+    double active_min_m[3];      /* corners of the box of the 32^3-voxel blocks that held active voxels, world
+                                    frame */
+    double active_max_m[3];      /* (it grows only, until a clear); equal to bounds when there was none */
     uint32_t esdf_radius_voxels; /* R in voxels, 1 .. 63 */
 };
 

@@ -68,8 +68,10 @@ struct vx_ray_answer { /* 24 bytes */
                        and met unknown */
     float unknown_from_m; /* range at which the first unknown voxel was met, NaN when none before the hit */
 };
-/* Rays: [n][6] float32 origin (relative to origin_m) and direction (any non-zero length); max_range_m > 0 for
- * all. */
+/*
+ * Rays: [n][6] float32 origin (relative to origin_m) and direction (any non-zero length); max_range_m, for
+ * all of them, is positive and at most 100,000 voxels.
+ */
 vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                      const float *rays, uint32_t n, double max_range_m, struct vx_ray_answer *answers,
                      struct vx_reply *reply, struct vx_detail *detail);
