@@ -90,7 +90,7 @@ check_golden() {
         echo "wrote $golden"
         return
     fi
-    [ -f "$golden" ] || { echo "no digests are pinned yet"; return; }
+    [ -f "$golden" ] || { fail "$golden is missing"; return; }
     local name digest
     while read -r name digest; do
         grep -qx "$name $digest" "$golden" || fail "$name is not what $golden pins: $digest"
