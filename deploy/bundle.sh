@@ -36,7 +36,7 @@ target=$(cd "$target" && pwd)
 build=$root/build/bundle-$name
 echo "== building in $build"
 mkdir -p "$build"
-rm -rf "$build/bin" # programs of an earlier tree must not travel
+rm -rf "${build:?}/bin" # programs of an earlier tree must not travel
 {
     cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVOXELD_BUNDLE=ON "${cuda[@]}" &&
         cmake --build "$build" -j "$(nproc)"
