@@ -277,7 +277,8 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
         cells *= (uint64_t)args->n[k];
         if (cells > MAX_CANDIDATES)
             return vx_fail(detail, VX_E_INVALID, "max_range_m",
-                           "a reach of %g m is too many voxels of %g m for one frame; lower max_range_m",
+                           "a reach of %g m is too many voxels of %g m for one frame; lower max_range_m, or "
+                           "check fx and fy",
                            (double)f->max_d * map->voxel_size_m, map->voxel_size_m);
     }
     return VX_OK;

@@ -1,8 +1,8 @@
 /*
  * integrate.c - the frame pipeline: validate, stage, select, grow, update, commit (DESIGN section 4).
  *
- * Two host waits a frame: one for the sizes of what the frame needs, one for the end.  Up to the second phase
- * nothing of the map is written, so every refusal leaves it as it was.
+ * Three host waits a frame: for the sizes of what the frame needs, for its end, and for the ids of what it
+ * replaced.  Up to the second phase nothing of the map is written, so every refusal leaves it as it was.
  */
 #include "body/frame.h"
 #include "frame_convert.h"
@@ -317,8 +317,10 @@ static vx_err take_pages(struct vx_map *map, struct vxk_frame_args *args, const 
                        (unsigned long long)(*grown >> 10),
                        (unsigned long long)(map->params.frame_budget_bytes >> 10));
     if (now + *grown > map->params.limit_bytes)
-        return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes", "the map's limit of %llu MiB is reached",
-                       (unsigned long long)(map->params.limit_bytes >> 20));
+        return vx_fail(
+            detail, VX_E_EXHAUSTED, "limit_bytes",
+            "the map's limit of %llu MiB is reached; clear the map, or create it with a higher limit",
+            (unsigned long long)(map->params.limit_bytes >> 20));
     for (int k = 0; k < VX__N_KINDS; k++) {
         VX_TRY_RET(vx__array_ensure(map, &w->fresh[k], new_n[k] * 4, detail));
         VX_TRY_RET(vx__array_ensure(map, &w->old[k], old_n[k] * 4, detail));

@@ -105,7 +105,7 @@ struct vxk_frame_word {
 /* What the frame decided for a cell of a frame word. */
 enum { VXK_CELL_KEEP = 0, VXK_CELL_TILE = 1, VXK_CELL_WORK = 2 };
 
-/* Counters of a frame; zeroed before it (boxes: set to the map's), read by the host at its two waits.  Lists
+/* Counters of a frame; zeroed before it (boxes: set to the map's), read by the host when it waits.  Lists
  * take their places by atomic addition: the order of pages and records differs from run to run, the map's
  * content does not. */
 struct vxk_frame_counters {

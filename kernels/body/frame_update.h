@@ -2,7 +2,8 @@
  * frame_update.h - what a frame says about a voxel, and what becomes of the voxel.
  *
  * Two kernels ask the same question: vxk_frame_plane for the new masks, vxk_frame_values for the new values.
- * Both get their answer from vxk_observe and vxk_merge, so that mask and value can't disagree.
+ * Both get their answer from vxk_observe_row, vxk_row_obs and vxk_merge, so that mask and value can't
+ * disagree.
  */
 #ifndef VXK_BODY_FRAME_UPDATE_H
 #define VXK_BODY_FRAME_UPDATE_H

@@ -1,5 +1,6 @@
 # The daemon from outside: a real process, a stand-in for the core that can be made to stand still.
-add_library(vxd_peer STATIC ${CMAKE_CURRENT_SOURCE_DIR}/support/vxd_peer.c)
+add_library(vxd_peer STATIC ${CMAKE_CURRENT_SOURCE_DIR}/support/vxd_peer.c
+  ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_gate.c)
 target_include_directories(vxd_peer PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/support)
 target_link_libraries(vxd_peer PUBLIC vx_wire PkgConfig::ZMQ PkgConfig::CHECK)
 

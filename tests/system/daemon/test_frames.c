@@ -1,4 +1,5 @@
 /* Streams and frames: credits, acknowledgements, order, latest, deadlines, detached streams. */
+#include "fake_gate.h"
 #include "vxd_peer.h"
 
 #include <stdio.h>
@@ -8,13 +9,10 @@
 
 static struct vxd_proc proc;
 static struct vxd_peer admin, ingest;
-static char gate[64];
 
 static void set_up(void)
 {
-    snprintf(gate, sizeof gate, "/tmp/vxd-gate-%d", (int)getpid());
-    unlink(gate);
-    setenv("FAKE_CORE_GATE", gate, 1);
+    fake_gate_shut();
     vxd_proc_start(&proc, "voxeld_fake", NULL);
     vxd_peer_hello(&admin, &proc, "admin");
     vxd_peer_hello(&ingest, &proc, "ingest");
@@ -28,14 +26,7 @@ static void tear_down(void)
     vxd_peer_close(&admin);
     vxd_peer_close(&ingest);
     vxd_proc_stop(&proc);
-    unlink(gate);
-}
-
-static void open_gate(void)
-{
-    FILE *f = fopen(gate, "w");
-    ck_assert_ptr_nonnull(f);
-    fclose(f);
+    fake_gate_remove();
 }
 
 static uint64_t send_frame(uint64_t stream, uint64_t seq)
@@ -107,7 +98,7 @@ START_TEST(received_then_integrated_then_credit)
     send_frame(1, 1);
     expect_ack(1, VOXELD__V1__ACK_LEVEL__ACK_RECEIVED, false);
     ck_assert(vxd_peer_is_quiet(&ingest));
-    open_gate();
+    fake_gate_open();
     struct vxd_got got = vxd_peer_get(&ingest);
     const Voxeld__V1__Ack *a = got.header->ack;
     ck_assert_int_eq(got.header->body_case, VOXELD__V1__HEADER__BODY_ACK);
@@ -182,7 +173,7 @@ START_TEST(over_credit_is_refused_then_cut_off)
     uint64_t req = send_frame(1, 5);
     vxd_peer_expect_error(&ingest, req, VOXELD__V1__CODE__CODE_UNAUTHENTICATED, "session");
     /* the four that were accepted are integrated all the same, and the stream can be taken up again */
-    open_gate();
+    fake_gate_open();
     struct vxd_peer again;
     vxd_peer_hello(&again, &proc, "ingest");
     uint64_t last = 0;
@@ -281,7 +272,7 @@ START_TEST(latest_replaces_what_waits)
         expect_credit(64);
     }
     ck_assert(vxd_peer_is_quiet(&ingest));
-    open_gate();
+    fake_gate_open();
     expect_ack(1, VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED, false);
     expect_credit(64);
     expect_ack(3, VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED, false);
@@ -303,7 +294,7 @@ START_TEST(deadline_of_a_frame)
     f.header.timeout_us = 1;
     uint64_t late = vxd_depth_frame_send(&ingest, &f);
     ck_assert(vxd_peer_is_quiet(&ingest));
-    open_gate();
+    fake_gate_open();
     expect_ack(1, VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED, false);
     expect_credit(64);
     expect_nack(late, VOXELD__V1__CODE__CODE_DEADLINE_EXCEEDED, "timeout_us");

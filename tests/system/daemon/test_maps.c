@@ -1,5 +1,6 @@
 /* MAP_CREATE, LIST, INFO, DIGEST, CLEAR, DELETE, STATS; two maps; deletion while queries and frames are under
  * way. */
+#include "fake_gate.h"
 #include "vxd_peer.h"
 
 #include <stdio.h>
@@ -9,13 +10,10 @@
 
 static struct vxd_proc proc;
 static struct vxd_peer admin, query, ingest;
-static char gate[64];
 
 static void set_up(void)
 {
-    snprintf(gate, sizeof gate, "/tmp/vxd-gate-%d", (int)getpid());
-    unlink(gate);
-    setenv("FAKE_CORE_GATE", gate, 1);
+    fake_gate_shut();
     vxd_proc_start(&proc, "voxeld_fake", NULL);
     vxd_peer_hello(&admin, &proc, "admin");
     vxd_peer_hello(&query, &proc, "query");
@@ -28,14 +26,7 @@ static void tear_down(void)
     vxd_peer_close(&query);
     vxd_peer_close(&ingest);
     vxd_proc_stop(&proc);
-    unlink(gate);
-}
-
-static void open_gate(void)
-{
-    FILE *f = fopen(gate, "w");
-    ck_assert_ptr_nonnull(f);
-    fclose(f);
+    fake_gate_remove();
 }
 
 static uint64_t send_create(const char *name, double voxel, void (*edit)(Voxeld__V1__MapParams *))
@@ -293,7 +284,7 @@ START_TEST(delete_while_busy)
     ck_assert(vxd_peer_is_quiet(&admin)); /* not before the frames */
     vxd_peer_expect_error(&admin, send_create("gated", 0.1, NULL), VOXELD__V1__CODE__CODE_ALREADY_EXISTS,
                           "map");
-    open_gate();
+    fake_gate_open();
     struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_RESULT, del);
     vxd_got_free(&got);
     int acks = 0;

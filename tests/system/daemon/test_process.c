@@ -1,4 +1,5 @@
 /* Start, stop, signals, the lock of the folder, options. */
+#include "fake_gate.h"
 #include "vxd_peer.h"
 
 #include <signal.h>
@@ -9,27 +10,17 @@
 #include <unistd.h>
 
 static struct vxd_proc proc;
-static char gate[64];
 
 static void set_up(void)
 {
-    snprintf(gate, sizeof gate, "/tmp/vxd-gate-%d", (int)getpid());
-    unlink(gate);
-    setenv("FAKE_CORE_GATE", gate, 1);
+    fake_gate_shut();
     vxd_proc_start(&proc, "voxeld_fake", NULL);
 }
 
 static void tear_down(void)
 {
     vxd_proc_stop(&proc);
-    unlink(gate);
-}
-
-static void open_gate(void)
-{
-    FILE *f = fopen(gate, "w");
-    ck_assert_ptr_nonnull(f);
-    fclose(f);
+    fake_gate_remove();
 }
 
 /* Every accepted frame is integrated and acknowledged, one that comes later is refused, and the exit status
@@ -66,7 +57,7 @@ START_TEST(sigterm_finishes_frames)
     struct vxd_got got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_NACK, late);
     ck_assert_int_eq(got.header->nack->error->code, VOXELD__V1__CODE__CODE_UNAVAILABLE);
     vxd_got_free(&got);
-    open_gate();
+    fake_gate_open();
     ck_assert_int_eq(vxd_proc_wait(&proc, 0), 0);
     int acks = 0; /* what was sent lies in our socket, also after the daemon has ended */
     while (acks < 9) {

@@ -1,4 +1,5 @@
 /* QUERY_*, MESH: inline and in parts both ways, CANCEL, deadlines, transfers that go wrong. */
+#include "fake_gate.h"
 #include "vx/query.h"
 #include "vxd_peer.h"
 
@@ -9,13 +10,10 @@
 
 static struct vxd_proc proc;
 static struct vxd_peer admin, query;
-static char gate[64];
 
 static void set_up(void)
 {
-    snprintf(gate, sizeof gate, "/tmp/vxd-gate-%d", (int)getpid());
-    unlink(gate);
-    setenv("FAKE_CORE_GATE", gate, 1);
+    fake_gate_shut();
     vxd_proc_start(&proc, "voxeld_fake", NULL);
     vxd_peer_hello(&admin, &proc, "admin");
     vxd_peer_hello(&query, &proc, "query");
@@ -29,14 +27,7 @@ static void tear_down(void)
     vxd_peer_close(&admin);
     vxd_peer_close(&query);
     vxd_proc_stop(&proc);
-    unlink(gate);
-}
-
-static void open_gate(void)
-{
-    FILE *f = fopen(gate, "w");
-    ck_assert_ptr_nonnull(f);
-    fclose(f);
+    fake_gate_remove();
 }
 
 /* Item i of a payload; ZeroMQ promises no alignment. */
@@ -384,7 +375,7 @@ START_TEST(parts_without_credit)
     ck_assert(vxd_peer_is_quiet(&query));
     send_part(req, 2, false, points, 12); /* complete already: it waits at the gate */
     vxd_peer_expect_error(&query, req, VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "part");
-    open_gate();
+    fake_gate_open();
     got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
     vxd_got_free(&got);
 }
@@ -469,7 +460,7 @@ START_TEST(a_mesh_does_not_hold_points_up)
     uint64_t req = send_points("m", p, 1);
     struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
     vxd_got_free(&got);
-    open_gate();
+    fake_gate_open();
     got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, mesh);
     vxd_got_free(&got);
 }
@@ -487,7 +478,7 @@ START_TEST(deadline_passes_in_the_queue)
     m.header.req_id = 0;
     uint64_t patient = vxd_peer_send(&query, &m.header, p, sizeof p);
     ck_assert(vxd_peer_is_quiet(&query));
-    open_gate();
+    fake_gate_open();
     struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, first);
     vxd_got_free(&got);
     vxd_peer_expect_error(&query, late, VOXELD__V1__CODE__CODE_DEADLINE_EXCEEDED, "timeout_us");
@@ -505,7 +496,7 @@ START_TEST(same_number_twice)
     m.header.req_id = req;
     vxd_peer_send(&query, &m.header, p, sizeof p);
     vxd_peer_expect_error(&query, req, VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "req_id");
-    open_gate();
+    fake_gate_open();
     struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
     vxd_got_free(&got);
 }
@@ -534,7 +525,7 @@ START_TEST(session_ends_with_open_requests)
     got = vxd_peer_expect(&gone, VOXELD__V1__HEADER__BODY_BYE, vxd_peer_send(&gone, &header, NULL, 0));
     vxd_got_free(&got);
     vxd_peer_close(&gone);
-    open_gate();
+    fake_gate_open();
     got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, send_points("gated", p, 1));
     vxd_got_free(&got);
     Voxeld__V1__StatsReport *r = vxd_peer_stats(&query);

@@ -3,6 +3,7 @@
  * connection, bodies of every size, streams under credits, interrupts, time limits, a daemon that dies and
  * comes back, peers that are no daemon.
  */
+#include "fake_gate.h"
 #include "voxeld/client.h"
 #include "vxd_peer.h"
 
@@ -19,7 +20,6 @@
 #include <unistd.h>
 
 static struct vxd_proc proc;
-static char gate[96];
 static struct vxc_client *client;
 static struct vx_detail why;
 
@@ -43,9 +43,7 @@ static void is(vx_err err, vx_err expected, const char *words)
 
 static void set_up(void)
 {
-    snprintf(gate, sizeof gate, "/tmp/vxc-gate-%d", (int)getpid());
-    unlink(gate);
-    setenv("FAKE_CORE_GATE", gate, 1);
+    fake_gate_shut();
     vxd_proc_start(&proc, "voxeld_fake", NULL);
     good(vxc_connect(proc.dir, NULL, &client, &why));
 }
@@ -55,14 +53,7 @@ static void tear_down(void)
     vxc_disconnect(client);
     client = NULL;
     vxd_proc_stop(&proc);
-    unlink(gate);
-}
-
-static void open_gate(void)
-{
-    FILE *f = fopen(gate, "w");
-    ck_assert_ptr_nonnull(f);
-    fclose(f);
+    fake_gate_remove();
 }
 
 static void make_map(const char *name)
@@ -462,7 +453,7 @@ START_TEST(interrupt_ends_a_call)
     make_map("gated");
     is(ask_gated(interrupt_client), VX_E_CANCELLED, "interrupted");
     good(vxc_ping(client, NULL, &why)); /* and the client goes on */
-    open_gate();
+    fake_gate_open();
     const float point[3] = {4, 0, 0};
     struct vxc_point_answer answer;
     good(vxc_query_points(client, "gated", 0, NULL, point, 1, &answer, NULL, &why));
@@ -484,7 +475,7 @@ START_TEST(time_limit_ends_a_call)
     good(vxc_stream_send(stream, &frame, NULL, NULL, &why));
     is(vxc_stream_flush(stream, &why), VX_E_DEADLINE, "no frame for 150 ms");
     vxc_set_timeout(client, 0);
-    open_gate();
+    fake_gate_open();
     good(vxc_stream_flush(stream, &why));
     ck_assert_uint_eq(fates.n[VXC_INTEGRATED], 1);
     vxc_stream_close(stream);
