@@ -263,9 +263,8 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
     }
     if (!(f->max_d < MAX_REACH_VOXELS))
         return vx_fail(detail, VX_E_INVALID, "max_range_m",
-                       "a reach of %g m is too many voxels of %g m for one frame; lower max_range_m "
-                       "(for a depth camera check fx and fy too)",
-                       (double)f->max_d, (double)MAX_REACH_VOXELS);
+                       "a reach of %g m is %g voxels; at most %g are possible, lower max_range_m",
+                       max_range_m(frame), (double)f->max_d, (double)MAX_REACH_VOXELS);
     reach_box(frame, f, R, t, lo, hi);
     for (int k = 0; k < 3; k++) {
         double first = floor(lo[k] / 128) + f->oc[k], last = floor(hi[k] / 128) + f->oc[k];
@@ -278,8 +277,8 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
         cells *= (uint64_t)args->n[k];
         if (cells > MAX_CANDIDATES)
             return vx_fail(detail, VX_E_INVALID, "max_range_m",
-                           "a reach of %g m is too many voxels of %g m for one frame; lower max_range_m, or "
-                           "check fx and fy",
+                           "a reach of %g m is too many voxels of %g m for one frame; lower max_range_m "
+                           "(for a depth camera check fx and fy too)",
                            (double)f->max_d * map->voxel_size_m, map->voxel_size_m);
     }
     return VX_OK;
