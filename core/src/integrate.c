@@ -42,12 +42,12 @@ void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
     struct vx__array *const all[] = {
-        &w->counters, &w->image,    &w->beam,     &w->depth,     &w->inverse,    &w->slope,      &w->front,
-        &w->strip,    &w->level[0], &w->level[1], &w->level[2],  &w->ray,        &w->bin,        &w->chunk,
-        &w->word,     &w->code,     &w->work_of,  &w->value_of,  &w->record,     &w->work,       &w->active,
-        &w->free_,    &w->seen,     &w->sum,      &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,
-        &w->hit_base, &w->acc,      &w->clear,    &w->by_beam,   &w->skew_table, &w->skew_time,
-        &w->skew_column, &w->skew_origin};
+        &w->counters,  &w->image,      &w->beam,       &w->depth,     &w->inverse,     &w->slope,
+        &w->front,     &w->strip,      &w->level[0],   &w->level[1],  &w->level[2],    &w->ray,
+        &w->bin,       &w->chunk,      &w->word,       &w->code,      &w->work_of,     &w->value_of,
+        &w->record,    &w->work,       &w->active,     &w->free_,     &w->seen,        &w->sum,
+        &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,  &w->hit_base,    &w->acc,
+        &w->clear,     &w->by_beam,    &w->skew_table, &w->skew_time, &w->skew_column, &w->skew_origin};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         vx__array_free(map, all[i]);
     for (int k = 0; k < VX__N_KINDS; k++) {

@@ -19,10 +19,11 @@ static vx_err check_times(const struct vx_frame *f, struct vx_detail *detail)
         hi = f->time_ns[i] > hi ? f->time_ns[i] : hi;
     }
     if (f->width && (lo < first || hi > last))
-        return vx_fail(detail, VX_E_INVALID, "time_ns",
-                       "the %ss are from %d to %d ns, the poses from %lld to %lld ns: send poses that enclose "
-                       "the scan",
-                       what, lo, hi, (long long)first, (long long)last);
+        return vx_fail(
+            detail, VX_E_INVALID, "time_ns",
+            "the %ss are from %d to %d ns, the poses from %lld to %lld ns: send poses that enclose "
+            "the scan",
+            what, lo, hi, (long long)first, (long long)last);
     return VX_OK;
 }
 

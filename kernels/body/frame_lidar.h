@@ -118,7 +118,8 @@ VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_spac
         return 0;
     rho = vxk_sqrt(rho2);
     e = vxk_atan2(q->z, rho);
-    el_r = r / vxk_sqrt(d2 - r2) + (1e-4f + slack); /* tangent of the angular radius: never less than the angle */
+    el_r = r / vxk_sqrt(d2 - r2) +
+           (1e-4f + slack); /* tangent of the angular radius: never less than the angle */
     rect[0] = vxk_lidar_row(f, s, e + el_r);
     rect[1] = vxk_lidar_row(f, s, e - el_r);
     rect[2] = 0;

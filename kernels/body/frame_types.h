@@ -85,9 +85,9 @@ struct vxk_column {
 /* A scan whose sensor moved; times in ns from its first pose. */
 struct vxk_skew {
     int32_t on;
-    uint32_t n_segments; /* between poses */
-    uint32_t steps;      /* knots a segment */
-    int32_t first_ns;    /* the first pose, from the stamp */
+    uint32_t n_segments;         /* between poses */
+    uint32_t steps;              /* knots a segment */
+    int32_t first_ns;            /* the first pose, from the stamp */
     const uint32_t *pose_ns;     /* [n_segments + 1] */
     const struct vxk_knot *knot; /* [n_segments * steps + 1] */
     const int32_t *time_ns;      /* [points or columns] from the stamp */

@@ -181,8 +181,8 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
 VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
                             struct vxk_row *o)
 {
-    struct vxk_vec3 p = a->s.skew.on ? vxk_row_start(a->s.skew.column[v->column].R, v, x, y)
-                                     : vxk_row_start(a->f.R, v, x, y);
+    struct vxk_vec3 p =
+        a->s.skew.on ? vxk_row_start(a->s.skew.column[v->column].R, v, x, y) : vxk_row_start(a->f.R, v, x, y);
     o->band = o->near = o->free = 0;
     if (a->f.sensor == VXK_SENSOR_DEPTH) {
         vxk_row_depth(a, &p, o);

@@ -8,7 +8,7 @@ enum { MAX_WHO = 4, MAX_ENDS = 6, MAX_TANGENTS = 8, MAX_NORMALS = 16, NOBODY = -
 
 struct beam {
     enum kind kind;
-    bool unsure; /* its reading lies at a limit */
+    bool unsure;            /* its reading lies at a limit */
     double o[3], dir[3], r; /* o: where it began */
     /* every normal that rounding may lead to; -dir where the neighbours tell nothing */
     int n_normals;
@@ -32,7 +32,8 @@ struct bins {
 };
 
 /* Pose at a time from the stamp: along the great circle, along the line. */
-static void observe_moving(const struct sensor *s, const struct vx_frame *f, int32_t ns, double R[9], double t[3])
+static void observe_moving(const struct sensor *s, const struct vx_frame *f, int32_t ns, double R[9],
+                           double t[3])
 {
     uint32_t i = 0;
     double u, dot = 0, a, b, angle, q[4];

@@ -331,7 +331,8 @@ static void see_wall(struct test_frame *t, const struct scenario *c, double dist
     }
 }
 
-/* Poses of a sensor that drives and turns while it scans, and a time for every reading.  Returns the times. */
+/* Poses of a sensor that drives and turns while it scans, and a time for every reading.  Returns the times.
+ */
 static int32_t *move_sensor(struct test_frame *t, const struct scenario *c, uint64_t *seed)
 {
     struct vx_frame *f = &t->f;
@@ -356,7 +357,8 @@ static int32_t *move_sensor(struct test_frame *t, const struct scenario *c, uint
     }
     for (uint32_t i = 0; i < f->width; i++) {
         uint32_t column = f->sensor == VX_RANGE ? i : i % c->width;
-        ns[i] = (int32_t)(begin + (int64_t)(99999000.0 * column / c->width) + (int64_t)(test_random(seed) % 1000));
+        ns[i] = (int32_t)(begin + (int64_t)(99999000.0 * column / c->width) +
+                          (int64_t)(test_random(seed) % 1000));
     }
     f->time_ns = ns;
     return ns;

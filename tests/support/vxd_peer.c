@@ -233,8 +233,8 @@ uint64_t vxd_peer_send(struct vxd_peer *peer, vxw_header *header, const void *pa
     return vxd_peer_send_all(peer, header, &payload, &n, payload ? 1 : 0);
 }
 
-uint64_t vxd_peer_send_all(struct vxd_peer *peer, vxw_header *header, const void *const *payload, const size_t *n,
-                           int n_payloads)
+uint64_t vxd_peer_send_all(struct vxd_peer *peer, vxw_header *header, const void *const *payload,
+                           const size_t *n, int n_payloads)
 {
     static const uint8_t no_session[VXW_SESSION_BYTES];
     Voxeld__V1__Payload declared[VXW_MAX_PAYLOADS], *list[VXW_MAX_PAYLOADS];

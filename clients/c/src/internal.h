@@ -91,7 +91,8 @@ struct vxc__payload {
     size_t n_bytes;
 };
 vx_err vxc__endpoint_send_all(struct vxc__endpoint *endpoint, vxw_header *header,
-                              const struct vxc__payload *payload, size_t n_payloads, struct vx_detail *detail);
+                              const struct vxc__payload *payload, size_t n_payloads,
+                              struct vx_detail *detail);
 /* The next message, without waiting; *got = false when there is none.  Errors: VX_E_INTERNAL, VX_E_VERSION,
  * VX_E_NOMEM. */
 vx_err vxc__endpoint_receive(struct vxc__endpoint *endpoint, struct vxc__message *message, bool *got,

@@ -408,8 +408,8 @@ static vx_err remember(struct vxc_stream *s, uint64_t req_id, void *user, struct
 }
 
 /* The readings and the channels that the frame has; returns their number. */
-static size_t list_payloads(const struct vxc_frame *frame, Voxeld__V1__Frame *body, Voxeld__V1__Channel *channel,
-                            struct vxc__payload *payload)
+static size_t list_payloads(const struct vxc_frame *frame, Voxeld__V1__Frame *body,
+                            Voxeld__V1__Channel *channel, struct vxc__payload *payload)
 {
     payload[0] = (struct vxc__payload){frame->data, (size_t)frame->data_bytes};
     if (!frame->time_ns)

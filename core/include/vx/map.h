@@ -98,8 +98,8 @@ struct vx_frame {
     int64_t stamp_ns;
     struct vx_pose pose[VX_MAX_POSES];
     uint32_t n_poses; /* 1: rigid; more, times rising, at most 4 s: LiDAR scans of a moving sensor */
-    /* int32, from the stamp: points [n], range images [width], one a column; depth: NULL.  Needed with several
-     * poses, each within their times; with one pose it says nothing. */
+    /* int32, from the stamp: points [n], range images [width], one a column; depth: NULL.  Needed with
+     * several poses, each within their times; with one pose it says nothing. */
     const int32_t *time_ns;
 
     uint32_t width, height; /* depth: pixels; range: columns, rows; points: n, 1 */

@@ -114,22 +114,22 @@ static vx_err check_channels(const struct vxd_in *in, const struct vx_frame *fra
     const Voxeld__V1__Frame *wire = in->header->frame;
     uint32_t seen = 0;
     if (in->n_payloads != 1 + wire->n_channels)
-        return vx_fail(detail, VX_E_INVALID, "payloads",
-                       "a frame with %zu channels has %zu payloads, got %u", wire->n_channels,
-                       wire->n_channels + 1, in->n_payloads);
+        return vx_fail(detail, VX_E_INVALID, "payloads", "a frame with %zu channels has %zu payloads, got %u",
+                       wire->n_channels, wire->n_channels + 1, in->n_payloads);
     for (size_t i = 0; i < wire->n_channels; ++i) {
         Voxeld__V1__Channel channel = wire->channels[i];
         size_t item, got = zmq_msg_size(&in->payload[1 + i]);
         uint64_t n;
         channel_size(frame, channel, &n, &item);
         if (!item || (!n && frame->width && frame->height))
-            return vx_fail(detail, VX_E_INVALID, "channels", "the stream's sensor has no channel %d", (int)channel);
+            return vx_fail(detail, VX_E_INVALID, "channels", "the stream's sensor has no channel %d",
+                           (int)channel);
         if (seen >> channel & 1)
             return vx_fail(detail, VX_E_INVALID, "channels", "channel %d comes twice", (int)channel);
         seen |= 1u << channel;
         if (got != n * item)
-            return vx_fail(detail, VX_E_INVALID, "channels", "channel %d needs %llu bytes, got %zu", (int)channel,
-                           (unsigned long long)(n * item), got);
+            return vx_fail(detail, VX_E_INVALID, "channels", "channel %d needs %llu bytes, got %zu",
+                           (int)channel, (unsigned long long)(n * item), got);
     }
     return VX_OK;
 }
@@ -169,8 +169,8 @@ static vx_err check(const struct vxd_stream *stream, struct vxd_in *in, struct v
         return vx_fail(detail, VX_E_INVALID, "payloads", "a frame has one payload, and one for each channel");
     VX_TRY_RET(check_order(stream, in->header->frame, detail));
     for (uint32_t i = 0; i < in->n_payloads; ++i)
-        VX_TRY_RET(vxw_payload_check(in->header, i, zmq_msg_data(&in->payload[i]), zmq_msg_size(&in->payload[i]),
-                                     detail));
+        VX_TRY_RET(vxw_payload_check(in->header, i, zmq_msg_data(&in->payload[i]),
+                                     zmq_msg_size(&in->payload[i]), detail));
     VX_TRY_RET(take_frame(stream, in, frame, detail));
     VX_TRY_RET(check_channels(in, frame, detail));
     if (server->staging_bytes + payload_bytes(in) > server->config.limits.staging_bytes)

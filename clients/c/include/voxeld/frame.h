@@ -48,8 +48,8 @@ struct vxc_frame {
     /* LiDAR: [n_path] poses over the frame's time, offsets rising, instead of `pose`; n_path 0: rigid */
     const struct vxc_timed_pose *path;
     uint32_t n_path;        /* <= VXC_MAX_POSES */
-    const int32_t *time_ns; /* from the stamp; points [width], range [width] one a column; needed with a path of
-                               more than one pose, each within its times; else NULL or ignored */
+    const int32_t *time_ns; /* from the stamp; points [width], range [width] one a column; needed with a path
+                               of more than one pose, each within its times; else NULL or ignored */
 
     uint32_t width, height; /* depth: px; range: columns, rows; points: n, 1 */
     double fx, fy, cx, cy;  /* depth, px: pixel (u, v) has its centre at (u, v); fx and fy are positive */
