@@ -232,6 +232,7 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
     f->full_turn = (double)f->width + 0.5 >= (double)f->az_turn;
     f->clear = f->mode == 0 ? f->trunc : 0.87f;
     f->clear_plane = f->mode == 0 ? 1.0f : 0.5f;
+    f->n_strips = (f->width + VXK_STRIP - 1) / VXK_STRIP;
     for (int l = 0; l < VXK_N_LEVELS; l++) {
         int32_t edge = VXK_TILE << 2 * l;
         f->n_tx[l] = (f->width + edge - 1) / edge;

@@ -116,7 +116,7 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
     }
 }
 
-/* Element: 8 bins of a row: bounds (and, for point sets, ranges from the winners). */
+/* Element: 4 bins of a row: bounds (and, for point sets, ranges from the winners). */
 #define vxk_frame_bins_args vxk_frame_args
 VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 {
@@ -178,7 +178,7 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     u0 = rect[2] - 1;
     u1 = rect[3] + 1;
     level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
-    shift = 3 + 2 * level;
+    shift = 2 + 2 * level;
     *b = vxk_bounds_none();
     for (int32_t v = v0 >> shift; v <= v1 >> shift; v++) {
         for (int part = -1; part <= 1; part++) {
@@ -190,6 +190,55 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
         }
     }
     return b->free_any > 0.0f ? 1 : 0;
+}
+
+/* Cells that fewer beams than this may meet are asked beam by beam, others voxel by voxel. */
+enum { VXK_FEW_BEAMS = 96 };
+/* Half a diagonal of a cell and the half voxel to either side of a beam that it clears, and a little more. */
+#define VXK_CELL_REACH 6.6f
+
+/* The bins whose beams may clear voxels of a cell round q (sensor coordinates); 0: more than VXK_FEW_BEAMS.
+ */
+VXK_FN int vxk_cell_bins(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q,
+                         int32_t rect[4])
+{
+    return vxk_lidar_rect(f, s, q, VXK_CELL_REACH, rect) &&
+           (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) <= VXK_FEW_BEAMS;
+}
+
+/* Column u of a rectangle of bins, which may go on past either end of the turn; -1 outside of the image. */
+VXK_FN int32_t vxk_turned_column(const struct vxk_frame *f, int32_t u)
+{
+    if (f->full_turn) {
+        int32_t turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
+        u = u < 0 ? u + turn : u >= f->width ? u - turn : u;
+    }
+    return u >= 0 && u < f->width ? u : -1;
+}
+
+/* How far a reading clears, in voxels from the sensor; nothing: below 0. */
+VXK_FN float vxk_clear_to(const struct vxk_frame *f, float range)
+{
+    return range < VXK_D_OPEN ? range - f->clear : f->max_d;
+}
+
+/* May a beam clear anything in the cell round q (sensor coordinates)?  Looks at ranges only. */
+VXK_FN int vxk_lidar_reaches(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                             const struct vxk_vec3 *q)
+{
+    int32_t rect[4];
+    float d2 = q->x * q->x + q->y * q->y + q->z * q->z, nearest;
+    if (!vxk_cell_bins(f, s, q, rect))
+        return 1;
+    nearest = vxk_sqrt(vxk_max(d2 - VXK_CELL_REACH * VXK_CELL_REACH, 0.0f)) - (VXK_CELL_REACH + 0.01f);
+    for (int32_t v = rect[0]; v <= rect[1]; v++) {
+        for (int32_t u = rect[2]; u <= rect[3]; u++) {
+            int32_t c = vxk_turned_column(f, u);
+            if (c >= 0 && vxk_clear_to(f, s->depth[v * f->width + c]) >= nearest)
+                return 1;
+        }
+    }
+    return 0;
 }
 
 /* First hit from a hit's bin on in steps of (dr, dc) that lies at least `apart` voxels from it, or NULL. */

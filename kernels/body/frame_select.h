@@ -102,10 +102,9 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_chunk *c = &a->s.chunk[i >> 6];
     const struct vxk_word *old = vxk_frame_old_word(a, c, i & 63);
-    uint32_t x, y, z, may, at;
+    uint32_t x, y, z, may, at = VXK_NONE;
     int32_t base[3];
     struct vxk_vec3 q;
-    struct vxk_frame_word *fw;
     vxk_frame_chunk_base(f, c->key, base);
     vxk_cell_base(i & 63, 0, &x, &y, &z);
     q = vxk_to_sensor(f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
@@ -114,15 +113,14 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
     if (f->sensor == VXK_SENSOR_LIDAR)
         may = (may & ~(uint32_t)VXK_MAY_HIT) |
               (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
-    if (!may || (!(may & VXK_MAY_HIT) && old && old->tile == ~0ull) ||
-        (may == VXK_MAY_MOVE && !(old && old->leaf)))
-        return;
-    at = vxk_atomic_add32(&a->s.c->n_word, 1);
+    if (may && ((may & VXK_MAY_HIT) || !(old && old->tile == ~0ull)) &&
+        (may != VXK_MAY_MOVE || (old && old->leaf)))
+        at = vxk_atomic_add32(&a->s.c->n_word, 1);
+    a->s.word_of[i] = at;
     if (at >= a->s.room_word)
         return;
-    fw = &a->s.word[at];
-    fw->chunk = i;
-    fw->changed = 0;
+    a->s.word[at].chunk = i;
+    a->s.word[at].changed = 0;
 }
 
 /* First voxel of a cell of a frame word, voxels from the corner of chunk oc. */
@@ -156,6 +154,8 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
         may = (may & ~(uint32_t)VXK_MAY_HIT) | (hit == VXK_NONE ? 0 : VXK_MAY_HIT);
     }
     if (!(may & VXK_MAY_HIT) && old && old->tile >> cell & 1)
+        may = 0;
+    if (may && f->sensor == VXK_SENSOR_LIDAR && !(may & VXK_MAY_HIT) && !vxk_lidar_reaches(f, &a->s, &q))
         may = 0;
     if (may == VXK_MAY_MOVE && !(old && old->leaf >> cell & 1))
         may = 0;
