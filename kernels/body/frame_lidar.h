@@ -54,9 +54,9 @@ VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_s
     return col < f->width ? row * f->width + col : -1;
 }
 
-/* Element: a reading.  Writes s.ray; range images also s.depth; point sets compete for their bin. */
-#define vxk_frame_ray_args vxk_frame_args
-VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
+/* Reads one ray: writes s.ray; range images also s.depth; point sets compete for their bin.  Returns why the
+ * reading was or was not used. */
+VXK_FN int vxk_read_ray(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     struct vxk_ray ray;
@@ -102,7 +102,6 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
         }
     }
     a->s.ray[i] = ray;
-    vxk_atomic_add64(&a->s.c->counts[why], 1);
     if (f->bins_are_rays) {
         a->s.depth[i] = ray.r;
     } else if (ray.r > 0.0f) {
@@ -114,6 +113,14 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
             vxk_atomic_min64(&a->s.bin[bin], r << 32 | i);
         }
     }
+    return why;
+}
+
+/* Element: a reading. */
+#define vxk_frame_ray_args vxk_frame_args
+VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
+{
+    vxk_atomic_add64(&a->s.c->counts[vxk_read_ray(a, i)], 1);
 }
 
 /* Element: 4 bins of a row: bounds (and, for point sets, ranges from the winners). */

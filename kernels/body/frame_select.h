@@ -69,7 +69,7 @@ VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
     head = vxk_hash_find(a->g.keys, a->g.slot_mask, key);
     if (may == VXK_MAY_MOVE && head == VXK_NONE)
         return;
-    at = vxk_atomic_add32(&a->s.c->n_chunk, 1);
+    at = vxk_count_up(&a->s.c->n_chunk);
     if (at >= a->s.room_chunk)
         return;
     c = &a->s.chunk[at];
@@ -115,7 +115,7 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
               (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
     if (may && ((may & VXK_MAY_HIT) || !(old && old->tile == ~0ull)) &&
         (may != VXK_MAY_MOVE || (old && old->leaf)))
-        at = vxk_atomic_add32(&a->s.c->n_word, 1);
+        at = vxk_count_up(&a->s.c->n_word);
     a->s.word_of[i] = at;
     if (at >= a->s.room_word)
         return;
@@ -164,7 +164,7 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
                                                                                              : VXK_CELL_WORK;
     a->s.code[i] = (uint8_t)code;
     if (code == VXK_CELL_WORK) {
-        uint32_t k = vxk_atomic_add32(&a->s.c->n_work, 1);
+        uint32_t k = vxk_count_up(&a->s.c->n_work);
         a->s.work_of[i] = k;
         if (k < a->s.room_work)
             a->s.work[k] = i;

@@ -238,28 +238,35 @@ VXK_FN int vxk_beam_meets(const struct vxk_frame *f, const struct vxk_ray *ray, 
     return 1;
 }
 
-/* The voxels of a slice across the ray's main axis whose centres lie within half a voxel of the ray: of the
- * four near where it passes.  Gives their number; n[] are voxels of the cell. */
-VXK_FN int vxk_beam_slice(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
-                          const struct vxk_pass *o, int slice, uint32_t n[4])
+VXK_FN float vxk_of_axis(const float v[3], int axis)
 {
-    float t = (corner[o->m] + (float)slice) / ray->d[o->m];
-    float a = vxk_floor(t * ray->d[o->p] - corner[o->p]), b = vxk_floor(t * ray->d[o->q] - corner[o->q]);
-    int found = 0;
+    return axis == 0 ? v[0] : axis == 1 ? v[1] : v[2];
+}
+
+/* The voxels of a slice across the ray's main axis whose centres lie within half a voxel of the ray: of the
+ * four near where it passes.  Voxel n[k] of the cell is one where bit k of the result is set. */
+VXK_FN uint32_t vxk_beam_slice(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
+                               const struct vxk_pass *o, int slice, uint32_t n[4])
+{
+    float cp = vxk_of_axis(corner, o->p), cq = vxk_of_axis(corner, o->q);
+    float t = (vxk_of_axis(corner, o->m) + (float)slice) / vxk_of_axis(ray->d, o->m);
+    float a = vxk_floor(t * vxk_of_axis(ray->d, o->p) - cp),
+          b = vxk_floor(t * vxk_of_axis(ray->d, o->q) - cq);
+    uint32_t found = 0;
     if (!(a >= -1.0f && a <= 7.0f && b >= -1.0f && b <= 7.0f))
         return 0;
     for (int k = 0; k < 4; k++) {
-        int i = (int)a + (k & 1), j = (int)b + (k >> 1), at[3];
+        int i = (int)a + (k & 1), j = (int)b + (k >> 1), x, y, z;
         float w[3];
-        if (i < 0 || i > 7 || j < 0 || j > 7)
-            continue;
-        at[0] = o->m == 0 ? slice : i;
-        at[1] = o->m == 1 ? slice : o->m == 0 ? i : j;
-        at[2] = o->m == 2 ? slice : j;
-        for (int c = 0; c < 3; c++)
-            w[c] = corner[c] + (float)at[c];
-        if (vxk_ray_clears(f, ray, w))
-            n[found++] = (uint32_t)(at[0] << 6 | at[1] << 3 | at[2]);
+        x = o->m == 0 ? slice : i;
+        y = o->m == 1 ? slice : o->m == 0 ? i : j;
+        z = o->m == 2 ? slice : j;
+        w[0] = corner[0] + (float)x;
+        w[1] = corner[1] + (float)y;
+        w[2] = corner[2] + (float)z;
+        n[k] = (uint32_t)(x << 6 | y << 3 | z) & 511;
+        if (i >= 0 && i <= 7 && j >= 0 && j <= 7 && vxk_ray_clears(f, ray, w))
+            found |= 1u << k;
     }
     return found;
 }
@@ -337,9 +344,11 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
                 if (!vxk_beam_meets(f, ray, view.corner, &pass))
                     continue;
                 for (int slice = 0; slice < 8; slice++) {
-                    uint32_t n[4];
-                    for (int k = vxk_beam_slice(f, ray, view.corner, &pass, slice, n); k > 0; k--)
-                        clear[n[k - 1] >> 6] |= 1ull << (n[k - 1] & 63);
+                    uint32_t n[4], found = vxk_beam_slice(f, ray, view.corner, &pass, slice, n);
+                    for (; found; found &= found - 1) {
+                        uint32_t k = n[vxk_ctz32(found)];
+                        clear[k >> 6] |= 1ull << (k & 63);
+                    }
                 }
             }
         }

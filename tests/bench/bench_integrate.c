@@ -4,8 +4,9 @@
  * Frames come from the reader that `voxelctl play` uses, with its defaults and stamps, so the digest is the
  * daemon's. A first, untimed pass validates: every frame is integrated or counted as refused, every reading
  * is accounted for, the map is not empty.  Each timed pass fills a new map and must come to the same digest.
- * The clock runs while vx_map_integrate does, that is from the frame in host memory to the published epoch;
- * reading files is not in it. One JSON line on stdout; words on stderr.
+ * The clock runs while vx_map_integrate does, that is from the frame in host memory to the published epoch:
+ * memory of vx_device_alloc_host, which a receiver of frames fills while the frame before is integrated.
+ * Reading files is not in it.  One JSON line on stdout; words on stderr.
  */
 #include "bench_util.h"
 #include "ply.h"
@@ -159,9 +160,32 @@ static uint64_t count_sum(const struct vx_frame_counts *c)
     return c->used + c->no_return + c->zero + c->negative + c->nan + c->saturated + c->too_near + c->outside;
 }
 
+/* Where frames are staged; grows. */
+struct stage {
+    struct vx_device *device;
+    void *ptr;
+    uint64_t bytes;
+};
+
+/* Copies the payload into staging memory. */
+static vx_err stage_frame(struct stage *stage, struct vx_frame *frame)
+{
+    if (stage->bytes < frame->data_bytes) {
+        vx_device_free_host(stage->device, stage->ptr);
+        *stage = (struct stage){.device = stage->device};
+        VX_TRY_RET(vx_device_alloc_host(stage->device, frame->data_bytes, &stage->ptr));
+        stage->bytes = frame->data_bytes;
+    }
+    if (frame->data_bytes)
+        memcpy(stage->ptr, frame->data, frame->data_bytes);
+    frame->data = stage->ptr;
+    return VX_OK;
+}
+
 /* Feeds every frame of the reader to the map.  samples may be NULL: nothing is timed. */
-static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct options *o, struct pass *pass,
-                   struct bench_samples *samples, struct vx_detail *detail)
+static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct options *o,
+                   struct stage *stage, struct pass *pass, struct bench_samples *samples,
+                   struct vx_detail *detail)
 {
     for (;;) {
         struct vxc_frame read;
@@ -177,6 +201,7 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
             continue;
         }
         convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
+        VX_TRY_RET(stage_frame(stage, &frame));
         const double start = bench_now_ms();
         const vx_err err = vx_map_integrate(map, &frame, &result, detail);
         const double elapsed = bench_now_ms() - start;
@@ -207,11 +232,12 @@ static vx_err run_pass(struct vx_device *device, const struct options *o, struct
 {
     struct vx_map *map = NULL;
     struct vxc_reader *reader = NULL;
+    struct stage stage = {.device = device};
     vx_err err;
     *pass = (struct pass){0};
     VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));
     VX_TRY(vx_map_create(device, "bench", &o->map, &map, detail));
-    VX_TRY(feed(map, reader, o, pass, samples, detail));
+    VX_TRY(feed(map, reader, o, &stage, pass, samples, detail));
     VX_TRY(vx_map_digest(map, pass->digest, NULL));
     VX_TRY(vx_map_get_info(map, &pass->info));
     if (pass->info.n_frames != pass->n_integrated)
@@ -231,6 +257,7 @@ static vx_err run_pass(struct vx_device *device, const struct options *o, struct
 fail:
     if (map)
         vx_map_destroy(map);
+    vx_device_free_host(device, stage.ptr);
     vxc_reader_close(reader);
     return err;
 }
