@@ -279,7 +279,7 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     struct vxk_frame_args args;
     struct vx__page_lists fresh;
     struct vx__retired *r = NULL;
-    uint64_t need = 0, back = 0, grown;
+    uint64_t need = 0, back = 0, grown, launches = map->queue->n_launches, waits = map->queue->n_waits;
     const struct vxk_frame_counters *c = map->ws.host;
     bool drop = false;
     vx_err err;
@@ -312,6 +312,8 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     if (!err)
         err = give_rest(map, &fresh, c->n_new);
     fill_result(map, c, grown, result);
+    result->n_launches = (uint32_t)(map->queue->n_launches - launches);
+    result->n_waits = (uint32_t)(map->queue->n_waits - waits);
     return err;
 fail:
     free(r);

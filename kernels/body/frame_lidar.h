@@ -145,7 +145,7 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 }
 
 /* Rows and columns of the bins whose centres a sphere can cover (columns may leave [0, width): they go on at
- * the other end of the turn).  0: too near to say. */
+ * the other end of the turn); none (rect[1] < rect[0]) where no beam is.  0: too near to say. */
 VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_space *s,
                           const struct vxk_vec3 *q, float r, int32_t rect[4])
 {
@@ -155,10 +155,13 @@ VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_spac
     rho = vxk_sqrt(rho2);
     e = vxk_atan2(q->z, rho);
     el_r = r / vxk_sqrt(d2 - r2) + 1e-4f; /* tangent of the angular radius: never less than the angle */
+    rect[0] = rect[2] = 0;
+    rect[1] = -1;
+    rect[3] = f->width - 1;
+    if (e - el_r > f->el_max || e + el_r < f->el_min)
+        return 1;
     rect[0] = vxk_lidar_row(f, s, e + el_r);
     rect[1] = vxk_lidar_row(f, s, e - el_r);
-    rect[2] = 0;
-    rect[3] = f->width - 1;
     if (rho2 > 2.0f * r2) {
         az_r = (r / vxk_sqrt(rho2 - r2) + 1e-4f) * vxk_abs(f->az_scale);
         c = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
@@ -177,8 +180,11 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     int32_t rect[4], v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
     int level, shift;
     *whole = 0;
-    if (!vxk_lidar_rect(f, s, q, r, rect))
+    /* a beam clears half a voxel to either side */
+    if (!vxk_lidar_rect(f, s, q, r + 0.6f, rect))
         return 2;
+    if (rect[1] < rect[0])
+        return 0;
     /* a bin more on each side: a beam near a border may be its neighbour's */
     v0 = vxk_maxi(rect[0] - 1, 0);
     v1 = vxk_mini(rect[1] + 1, f->height - 1);

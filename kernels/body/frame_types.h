@@ -64,6 +64,7 @@ struct vxk_frame {
     float az0, az_scale, az_half, az_turn; /* az_turn: columns a full turn */
     float el_top, el_scale;
     int32_t el_last;       /* VXK_ROW_STEPS - 1 */
+    float el_min, el_max;  /* no beam is lower or higher, rad, with a little room */
     int32_t full_turn;     /* the columns close the circle */
     float clear;           /* a ray clears what lies this far in front of its end, voxels, */
     float clear_plane;     /* and this far in front of the surface there */
