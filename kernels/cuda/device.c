@@ -21,6 +21,12 @@ static const struct vxk_cuda_kernel *const kernels[VXK_N_KERNELS] = {
 #undef VXK_KERNEL
 };
 
+static vxk_cuda_tuned_fn *const tuned[VXK_N_KERNELS] = {
+#define VXK_TUNED(name) [VXK_K_##name] = vxk_cuda_tuned_##name,
+#include "tuned.def"
+#undef VXK_TUNED
+};
+
 static struct vxk_cuda_dev *cuda_dev(struct vxk_dev *dev)
 {
     return (struct vxk_cuda_dev *)dev;
@@ -284,6 +290,15 @@ static vx_err launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, s
     VX_TRY_RET(vxk_cuda_enter(q));
     if (n == 0)
         return VX_OK;
+    if (tuned[k] && cuda_dev(q->dev)->tuned) {
+        const struct vxk_cuda_launch l = {.stream = cuda_queue(q)->stream,
+                                          .n_multiprocessors = n_multiprocessors,
+                                          .args = args,
+                                          .n = n,
+                                          .n_dev = n_dev,
+                                          .per = per};
+        return vxk_cuda_check(q, tuned[k](&l), vxk_kernel_name(k));
+    }
     /* Few elements are heavy ones as a rule: smaller blocks spread them over more multiprocessors. */
     while (block.x > MIN_BLOCK && n <= block.x / 2 * n_multiprocessors)
         block.x /= 2;
@@ -414,6 +429,13 @@ static cudaError_t start_device(struct vxk_cuda_dev *d)
     return e;
 }
 
+/* The switch that tests compare bodies and variants with. */
+static int use_tuned(void)
+{
+    const char *value = getenv("VOXELD_CUDA_TUNED");
+    return !value || strcmp(value, "0") != 0;
+}
+
 vx_err vxk_cuda_open(int index, struct vxk_dev **out, struct vx_detail *detail)
 {
     int n = vxk_cuda_count();
@@ -432,6 +454,7 @@ vx_err vxk_cuda_open(int index, struct vxk_dev **out, struct vx_detail *detail)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a CUDA device");
     d->base.ops = &cuda_ops;
     d->index = index;
+    d->tuned = use_tuned();
     vxk_blocks_init(&d->blocks, raw_alloc, raw_free, d, 0);
     vxk_blocks_init(&d->pinned, raw_alloc_pinned, raw_free_pinned, d, 1);
     e = start_device(d);

@@ -26,10 +26,27 @@ struct vxk_cuda_kernel {
 #include "../body/kernels.def"
 #undef VXK_KERNEL
 
+/* A launch as a tuned variant gets it (tuned.def): elements 0 .. n - 1, or with n_dev 0 .. min(*n_dev, n /
+ * per) * per
+ * - 1.  n > 0.  The arguments are the body's and are copied by the kernel launch. */
+struct vxk_cuda_launch {
+    cudaStream_t stream;
+    uint32_t n_multiprocessors;
+    const void *args;
+    uint32_t n;
+    const uint32_t *n_dev;
+    uint32_t per;
+};
+typedef cudaError_t vxk_cuda_tuned_fn(const struct vxk_cuda_launch *launch);
+#define VXK_TUNED(name) vxk_cuda_tuned_fn vxk_cuda_tuned_##name;
+#include "tuned.def"
+#undef VXK_TUNED
+
 struct vxk_cuda_dev {
     struct vxk_dev base;
     int index;
     int n_multiprocessors;
+    int tuned; /* use the variants of tuned.def */
     int priority_low, priority_high;
     char name[96];
     int failed;               /* something other than a lack of memory went wrong (atomic) */
