@@ -253,15 +253,15 @@ static vx_err check_meta(const struct vx__nvdb_input *in)
 static vx_err read_root(struct vx__nvdb_input *in)
 {
     struct vx__nvdb_root_float f;
+    const uint64_t bytes = in->flat ? sizeof f : sizeof(struct vx__nvdb_root_index);
     in->root_at = in->grid_at + VX__NVDB_HEAD;
-    if (in->end - in->grid_at < VX__NVDB_HEAD + sizeof(struct vx__nvdb_root_index))
+    in->tiles_at = in->root_at + bytes;
+    if (in->tiles_at > in->end)
         return bad(in, "grid_bytes", "leave no room for a root");
     VX_TRY_RET(vx__nvdb_input_read(in, in->root_at, &f, sizeof f)); /* the two roots begin alike */
     in->box = f.box;
     in->n_tiles = f.n_tiles;
     in->background = f.background;
-    in->tiles_at =
-        in->root_at + (in->flat ? sizeof(struct vx__nvdb_root_float) : sizeof(struct vx__nvdb_root_index));
     if (in->n_tiles > MAX_TILES)
         return vx_fail(in->detail, VX_E_INVALID, "root.n_tiles", "%u; at most %d are read", in->n_tiles,
                        MAX_TILES);

@@ -174,6 +174,11 @@ static vx_err lay_out(struct writer *w)
     if (!w->flat)
         lay_out_blind(w);
     w->total = w->grid_bytes * (w->flat ? 1 : 2);
+    if (w->options->max_bytes && w->grid_at + w->grid_bytes > w->options->max_bytes)
+        return vx_fail(w->detail, VX_E_EXHAUSTED, "limits.spool_bytes",
+                       "the file would have %llu MiB, %llu MiB are allowed",
+                       (unsigned long long)((w->grid_at + w->grid_bytes) >> 20),
+                       (unsigned long long)(w->options->max_bytes >> 20));
     if (ftruncate(w->fd, (off_t)(w->grid_at + w->grid_bytes)) != 0)
         return vx_fail(w->detail, VX_E_UNAVAILABLE, "file", "cannot make a file of %llu bytes: %s",
                        (unsigned long long)(w->grid_at + w->grid_bytes), strerror(errno));

@@ -39,6 +39,7 @@ struct vx_nvdb_export {
     enum vx_nvdb_format format;
     enum vx_nvdb_layer layer;
     uint64_t min_epoch; /* this epoch or a newer one */
+    uint64_t max_bytes; /* a larger file is refused before anything is written; 0 = any size */
     struct vx_nvdb_watch watch;
 };
 
@@ -53,9 +54,9 @@ struct vx_nvdb_summary {
  * Writes the newest epoch to a file that is empty and open for reading and writing.  Frames go on meanwhile.
  * The file is written in several places and read once for its checksum; memory is bounded (some 24 MiB, and
  * 32 bytes a chunk).  reply, out: may be NULL.
- * Errors: VX_E_INVALID the layer; VX_E_STALE min_epoch; VX_E_CANCELLED; VX_E_EXHAUSTED the disk is full, more
- * nodes than the format counts, or scratch over the cap; VX_E_UNAVAILABLE another failure of the file;
- * VX_E_NOMEM; VX_E_DEVICE.  Thread: any, beside the writer; blocks.
+ * Errors: VX_E_INVALID the layer; VX_E_STALE min_epoch; VX_E_CANCELLED; VX_E_EXHAUSTED max_bytes, the disk is
+ * full, more nodes than the format counts, or scratch over the cap; VX_E_UNAVAILABLE another failure of the
+ * file; VX_E_NOMEM; VX_E_DEVICE.  Thread: any, beside the writer; blocks.
  */
 vx_err vx_nvdb_write(struct vx_map *map, const struct vx_nvdb_export *options, int fd,
                      struct vx_nvdb_summary *out, struct vx_reply *reply, struct vx_detail *detail);
