@@ -58,6 +58,19 @@ vx_err vxd_request_take_body(struct vxd_request *request, struct vxd_in *in, uin
     return VX_OK;
 }
 
+/* Leave for as many parts as the window allows and, at their full size, the rest of the file needs. */
+static void grant_file(struct vxd_request *r)
+{
+    uint64_t window = r->server->config.limits.upload_parts, under_way = r->credits + r->n_spool;
+    uint64_t missing =
+        (vxd_spool_bytes(r->spool) - r->body_have + VXW_PART_MAX_BYTES - 1) / VXW_PART_MAX_BYTES;
+    uint64_t n = window - under_way;
+    if (missing < r->credits + n)
+        n = missing > r->credits ? missing - r->credits : 0;
+    if (n && under_way <= window / 2)
+        grant(r, (uint32_t)n);
+}
+
 vx_err vxd_request_take_file(struct vxd_request *request, struct vxd_in *in, uint64_t n_bytes)
 {
     struct vx_detail *detail = &request->detail;
@@ -72,7 +85,7 @@ vx_err vxd_request_take_file(struct vxd_request *request, struct vxd_in *in, uin
     VX_TRY_RET(vxd_spool_create(request, n_bytes, &request->spool));
     request->state = VXD_UPLOADING;
     if (!in->n_payloads) {
-        grant(request, (uint32_t)window);
+        grant_file(request);
         return VX_OK;
     }
     VX_TRY_RET(vxd_spool_write(request->spool, 0, zmq_msg_data(&in->payload[0]), n_bytes));
@@ -146,13 +159,12 @@ void vxd_transfer_on_part(struct vxd_session *session, struct vxd_in *in)
 /* A part is on disk: the next may come, or all are there. */
 static void on_written(struct vxd_request *r, const struct vxd_buf *part)
 {
-    uint32_t window = (uint32_t)r->server->config.limits.upload_parts;
     r->spool_done += part->n_bytes;
     r->moved_ns = vxd_now_ns();
     if (r->spool_done == vxd_spool_bytes(r->spool))
         vxd_request_submit_on(r, r->worker);
-    else if (r->body_have < vxd_spool_bytes(r->spool) && r->credits + r->n_spool <= window / 2)
-        grant(r, window - r->credits - r->n_spool);
+    else
+        grant_file(r);
 }
 
 /* ------------------------------------------------------------------ to the peer */
