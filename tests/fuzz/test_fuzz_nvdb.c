@@ -149,7 +149,7 @@ START_TEST(nodes)
                              tree + (uint64_t)h.tree.node_at[0],
                              f->grid_at + (uint64_t)h.grid.blind_at,
                              0};
-    for (long i = 0, n = text ? atol(text) : 800; i < n; i++) {
+    for (long i = 0, n = text ? atol(text) : 2000; i < n; i++) {
         uint64_t at[6];
         int k = 0;
         for (; k < 1 + (int)(test_random(&seed) % 6); k++) {

@@ -55,7 +55,7 @@ static void locate_grid(struct nvdb_file *f)
     f->grid_at = sizeof(struct vx__nvdb_file) + sizeof(struct vx__nvdb_meta) + name_bytes;
 }
 
-static void take_fd(int fd, struct nvdb_file *out)
+void nvdb_take(int fd, struct nvdb_file *out)
 {
     struct stat st;
     ck_assert_int_eq(fstat(fd, &st), 0);
@@ -78,7 +78,7 @@ void nvdb_export(struct vx_map *map, enum vx_nvdb_format format, struct nvdb_fil
     int fd = memfd_create("nvdb", 0);
     vx_err err = vx_nvdb_write(map, &o, fd, &summary, NULL, &detail);
     ck_assert_msg(err == VX_OK, "export: %s %s", vx_err_name(err), detail.text);
-    take_fd(fd, out);
+    nvdb_take(fd, out);
     ck_assert_uint_eq(out->n, summary.n_bytes);
     close(fd);
 }
@@ -88,7 +88,7 @@ bool nvdb_load(const char *path, struct nvdb_file *out)
     int fd = open(path, O_RDONLY);
     if (fd < 0)
         return false;
-    take_fd(fd, out);
+    nvdb_take(fd, out);
     close(fd);
     return true;
 }

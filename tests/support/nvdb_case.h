@@ -25,6 +25,8 @@ struct vx_map *nvdb_random_map(struct vx_device *d, enum vx_mode mode, double vo
 void nvdb_export(struct vx_map *map, enum vx_nvdb_format format, struct nvdb_file *out);
 /* Reads a file from disk; false: it is not there. */
 bool nvdb_load(const char *path, struct nvdb_file *out);
+/* The bytes of an open file. */
+void nvdb_take(int fd, struct nvdb_file *out);
 void nvdb_free(struct nvdb_file *file);
 /* A file that holds n bytes and is open; the caller closes it. */
 int nvdb_fd(const void *bytes, uint64_t n);

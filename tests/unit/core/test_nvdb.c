@@ -2,6 +2,7 @@
 #include "nvdb_case.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -476,6 +477,66 @@ START_TEST(no_room)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ beside frames */
+
+enum { FRAMES = 12, EXPORTS = 6 };
+
+struct beside {
+    struct vx_map *map;
+    uint64_t epoch[EXPORTS];
+    struct nvdb_file file[EXPORTS];
+};
+
+static void *export_often(void *context)
+{
+    struct beside *b = context;
+    for (int i = 0; i < EXPORTS; i++) {
+        const struct vx_nvdb_export o = {.format = VX_NVDB_INDEX};
+        struct vx_reply reply;
+        int f = nvdb_fd(NULL, 0);
+        ck_ok(vx_nvdb_write(b->map, &o, f, NULL, &reply, NULL));
+        nvdb_take(f, &b->file[i]);
+        close(f);
+        b->epoch[i] = reply.epoch;
+    }
+    return NULL;
+}
+
+/* Exports while frames go on: each file is one epoch, whole. */
+START_TEST(beside_frames)
+{
+    struct vx_device *d = test_device(256 << 20);
+    const double at[3] = {0, 0, 0};
+    struct beside b = {.map = nvdb_random_map(d, VX_TSDF, 0.05, at, 1, test_seed)};
+    const struct vx_nvdb_import o = nvdb_defaults();
+    uint8_t digest[FRAMES + 2][32], got[32];
+    uint64_t seed = test_seed;
+    pthread_t thread;
+    ck_ok(vx_map_digest(b.map, digest[1], NULL));
+    ck_assert_int_eq(pthread_create(&thread, NULL, export_often, &b), 0);
+    for (int i = 0; i < FRAMES; i++) {
+        struct test_frame t;
+        struct vx_frame_result result;
+        test_any_frame(&t, &seed, 3, at, 1.5);
+        ck_ok(vx_map_integrate(b.map, &t.f, &result, NULL));
+        test_frame_fini(&t);
+        ck_ok(vx_map_digest(b.map, digest[result.epoch], NULL));
+    }
+    pthread_join(thread, NULL);
+    for (int i = 0; i < EXPORTS; i++) {
+        struct vx_map *map;
+        ck_ok(nvdb_import(d, &o, b.file[i].bytes, b.file[i].n, &map, NULL));
+        ck_ok(vx_map_digest(map, got, NULL));
+        ck_assert_mem_eq(got, digest[b.epoch[i]], sizeof got);
+        vx_map_destroy(map);
+        nvdb_free(&b.file[i]);
+    }
+    ck_device(d, &b.map, 1, "after exports");
+    vx_map_destroy(b.map);
+    vx_device_close(d);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("nvdb");
@@ -485,5 +546,6 @@ int main(int argc, char **argv)
     ck_add(s, recorded_files, 3);
     ck_add(s, refusals, 1);
     ck_add(s, no_room, 1);
+    ck_add(s, beside_frames, 1);
     return core_test_main(argc, argv, s);
 }
