@@ -79,6 +79,7 @@ struct vx_map {
 
     pthread_mutex_t lock;
     uint32_t epoch;
+    uint32_t cleared_epoch; /* of the last vx_map_clear */
     int64_t newest_stamp_ns;
     bool has_stamp; /* a frame since the last clear */
     uint64_t n_frames, n_refused;
