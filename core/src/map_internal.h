@@ -59,8 +59,24 @@ struct vx__workspace {
      * than the last one needed. */
     uint32_t ahead[VX__N_KINDS], room_old[VX__N_KINDS];
     struct vx__beam_cache beams;
+    struct vx__array dead;
     struct vx__array skew_table, skew_time, skew_column, skew_origin;
     struct vx__skew_table *skew_host; /* of the last scan with several poses, or NULL */
+};
+
+/* Decay and forgetting: the clock, the sweep, what is protected. */
+struct vx__fade {
+    int64_t tick_ns;       /* a sixteenth of the half-life; 0: nothing decays */
+    int64_t clock_ns;      /* sensor time that has passed */
+    uint64_t swept;        /* buckets swept so far, all rounds together */
+    uint32_t tick;         /* of the newest commit */
+    int64_t next_clock_ns; /* the same three, once the frame is in */
+    uint64_t next_swept;
+    uint32_t next_tick, due_n;
+    uint32_t n_regions, last_id;
+    struct vx_region region[VX_MAX_REGIONS];     /* under lock */
+    struct vxk_region on_device[VX_MAX_REGIONS]; /* their form for kernels */
+    struct vx__array regions;
 };
 
 struct vx_map {
@@ -73,9 +89,11 @@ struct vx_map {
     /* writer */
     struct vxk_queue *queue;
     struct vx__workspace ws;
+    struct vx__fade fade;
     uint64_t *keys; /* table, device */
     uint32_t *heads;
     uint32_t n_slots, n_keys;
+    uint32_t n_asleep; /* keys without a version */
 
     pthread_mutex_t lock;
     uint32_t epoch;

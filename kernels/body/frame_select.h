@@ -8,7 +8,7 @@
 #ifndef VXK_BODY_FRAME_SELECT_H
 #define VXK_BODY_FRAME_SELECT_H
 
-#include "frame_lidar.h"
+#include "frame_fade.h"
 
 /* What a frame may say about the voxels in a sphere.  MOVE: between what was seen through and the bands,
  * where the noise of far readings spans whole cells; it concerns active voxels only. */
@@ -47,6 +47,22 @@ VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_
     return may;
 }
 
+/* What the frame may say about a chunk (relative to oc); *slot: in the table of touched chunks, or VXK_NONE.
+ */
+VXK_FN uint32_t vxk_frame_chunk_may(const struct vxk_frame_args *a, int32_t x, int32_t y, int32_t z,
+                                    uint32_t *slot)
+{
+    struct vxk_vec3 q =
+        vxk_to_sensor(&a->f, (float)x * 128.0f + 64.0f, (float)y * 128.0f + 64.0f, (float)z * 128.0f + 64.0f);
+    uint32_t may = vxk_frame_may(&a->f, &a->s, &q, 110.0f);
+    *slot = VXK_NONE;
+    if (a->f.sensor == VXK_SENSOR_LIDAR) {
+        *slot = vxk_touch_slot(a, x, y, z);
+        may = (may & ~(uint32_t)VXK_MAY_HIT) | (*slot == VXK_NONE ? 0 : VXK_MAY_HIT);
+    }
+    return may;
+}
+
 /* Element: a chunk of the box round the sensor's reach. */
 #define vxk_frame_pick_chunk_args vxk_frame_args
 VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
@@ -55,15 +71,9 @@ VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
     uint32_t ny = (uint32_t)a->n[1], nz = (uint32_t)a->n[2];
     int32_t x = a->lo[0] + (int32_t)(i / (ny * nz)), y = a->lo[1] + (int32_t)(i / nz % ny),
             z = a->lo[2] + (int32_t)(i % nz);
-    struct vxk_vec3 q =
-        vxk_to_sensor(f, (float)x * 128.0f + 64.0f, (float)y * 128.0f + 64.0f, (float)z * 128.0f + 64.0f);
     struct vxk_frame_chunk *c;
     uint64_t key;
-    uint32_t may = vxk_frame_may(f, &a->s, &q, 110.0f), slot = VXK_NONE, head, at;
-    if (f->sensor == VXK_SENSOR_LIDAR) {
-        slot = vxk_touch_slot(a, x, y, z);
-        may = (may & ~(uint32_t)VXK_MAY_HIT) | (slot == VXK_NONE ? 0 : VXK_MAY_HIT);
-    }
+    uint32_t slot, may = vxk_frame_chunk_may(a, x, y, z, &slot), head, at;
     if (!may)
         return;
     key = vxk_key(f->oc[0] + x, f->oc[1] + y, f->oc[2] + z);
@@ -79,6 +89,63 @@ VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
     c->slot = slot;
     c->changed = 0;
     c->fresh = VXK_NONE;
+    c->due = vxk_fade_due(&a->fade, key);
+}
+
+/* A slot of the table whose key is due: its chunk into the frame's list, unless the frame has it already. */
+VXK_FN void vxk_frame_take_due(const struct vxk_frame_args *a, uint32_t slot, uint64_t key)
+{
+    uint32_t head = a->g.heads[slot], touched, at;
+    int32_t p[3], in_box = 1;
+    struct vxk_frame_chunk *c;
+    if (head == VXK_NONE)
+        return;
+    vxk_key_xyz(key, &p[0], &p[1], &p[2]);
+    for (int k = 0; k < 3; k++) {
+        p[k] -= a->f.oc[k];
+        in_box = in_box & (p[k] >= a->lo[k]) & (p[k] < a->lo[k] + a->n[k]);
+    }
+    if (in_box && vxk_frame_chunk_may(a, p[0], p[1], p[2], &touched))
+        return;
+    if (!(a->g.chunks[head].n_leaf + a->g.chunks[head].n_tile)) {
+        /* holds nothing: kept only for readers of epochs in which it did */
+        if (a->g.chunks[head].epoch > a->fade.bury)
+            return;
+        at = vxk_count_up(&a->s.c->n_dead);
+        if (at < a->s.room_chunk) {
+            a->s.dead[at] = head;
+            vxk_atomic_add32(&a->s.c->n_old[VXK_PAGE_CHUNK], 1);
+        }
+        return;
+    }
+    at = vxk_count_up(&a->s.c->n_chunk);
+    if (at >= a->s.room_chunk)
+        return;
+    c = &a->s.chunk[at];
+    c->key = key;
+    c->old = head;
+    c->slot = VXK_NONE;
+    c->changed = 0;
+    c->fresh = VXK_NONE;
+    c->due = VXK_DUE_SWEEP | VXK_DUE_ONLY;
+}
+
+/* Element: (due bucket, place where it begins in the table): the keys of the bucket that were hashed there.
+ */
+#define vxk_frame_pick_due_args vxk_frame_args
+VXK_FN void vxk_frame_pick_due(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t bucket = (a->fade.due_first + i / a->fade.due_places) & (VXK_FADE_BUCKETS - 1),
+             home = (bucket + VXK_FADE_BUCKETS * (i % a->fade.due_places)) & a->g.slot_mask, slot = home;
+    for (uint32_t step = 0; step <= a->g.slot_mask; step++) {
+        uint64_t key = a->g.keys[slot];
+        uint32_t mix = (uint32_t)vxk_mix64(key);
+        if (key == VXK_NO_KEY)
+            return;
+        if ((mix & a->g.slot_mask) == home && (mix & (VXK_FADE_BUCKETS - 1)) == bucket)
+            vxk_frame_take_due(a, slot, key);
+        slot = (slot + 1) & a->g.slot_mask;
+    }
 }
 
 /* Place of a frame chunk's first voxel, voxels from the corner of chunk oc. */
@@ -103,25 +170,33 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_chunk *c = &a->s.chunk[i >> 6];
     const struct vxk_word *old = vxk_frame_old_word(a, c, i & 63);
-    uint32_t x, y, z, may, at = VXK_NONE;
+    uint32_t x, y, z, may = 0, flags, at = VXK_NONE;
     int32_t base[3];
     struct vxk_vec3 q;
-    vxk_frame_chunk_base(f, c->key, base);
-    vxk_cell_base(i & 63, 0, &x, &y, &z);
-    q = vxk_to_sensor(f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
-                      (float)(base[2] + (int32_t)z) + 16.0f);
-    may = vxk_frame_may(f, &a->s, &q, 27.0f);
-    if (f->sensor == VXK_SENSOR_LIDAR)
-        may = (may & ~(uint32_t)VXK_MAY_HIT) |
-              (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
-    if (may && ((may & VXK_MAY_HIT) || !(old && old->tile == ~0ull)) &&
-        (may != VXK_MAY_MOVE || (old && old->leaf)))
+    if (!(c->due & VXK_DUE_ONLY)) {
+        vxk_frame_chunk_base(f, c->key, base);
+        vxk_cell_base(i & 63, 0, &x, &y, &z);
+        q = vxk_to_sensor(f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
+                          (float)(base[2] + (int32_t)z) + 16.0f);
+        may = vxk_frame_may(f, &a->s, &q, 27.0f);
+        if (f->sensor == VXK_SENSOR_LIDAR)
+            may =
+                (may & ~(uint32_t)VXK_MAY_HIT) |
+                (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
+    }
+    flags = vxk_fade_word(a, c->key, i & 63, old, may != 0) | (may ? VXK_WORD_SEEN : 0);
+    if (!(may && ((may & VXK_MAY_HIT) || !(old && old->tile == ~0ull)) &&
+          (may != VXK_MAY_MOVE || (old && old->leaf))))
+        flags |= VXK_WORD_QUIET;
+    if (!(flags & VXK_WORD_QUIET) ||
+        ((may || c->due) && flags & (VXK_WORD_STALE | VXK_WORD_UNFREE | VXK_WORD_DROP | VXK_WORD_NOTE)))
         at = vxk_count_up(&a->s.c->n_word);
     a->s.word_of[i] = at;
     if (at >= a->s.room_word)
         return;
     a->s.word[at].chunk = i;
     a->s.word[at].changed = 0;
+    a->s.word[at].flags = flags;
 }
 
 /* First voxel of a cell of a frame word, voxels from the corner of chunk oc. */
@@ -144,13 +219,14 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
     const struct vxk_frame_word *fw = &a->s.word[i >> 6];
     const struct vxk_frame_chunk *c = &a->s.chunk[fw->chunk >> 6];
     const struct vxk_word *old = vxk_frame_old_word(a, c, fw->chunk & 63);
-    uint32_t cell = i & 63, may, code, hit = VXK_NONE;
+    uint32_t cell = i & 63, may = 0, code, hit = VXK_NONE;
     int32_t base[3];
     struct vxk_vec3 q;
     vxk_frame_cell_base(a, fw, cell, base);
     q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-    may = vxk_frame_may(f, &a->s, &q, 6.1f);
-    if (f->sensor == VXK_SENSOR_LIDAR) {
+    if (!(fw->flags & VXK_WORD_QUIET))
+        may = vxk_frame_may(f, &a->s, &q, 6.1f);
+    if (f->sensor == VXK_SENSOR_LIDAR && !(fw->flags & VXK_WORD_QUIET)) {
         hit = vxk_touched_leaf(&a->s, c->slot, fw->chunk & 63, cell);
         may = (may & ~(uint32_t)VXK_MAY_HIT) | (hit == VXK_NONE ? 0 : VXK_MAY_HIT);
     }
@@ -163,6 +239,8 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
     code = !may                                                                              ? VXK_CELL_KEEP
            : (may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT) && !(old && old->leaf >> cell & 1) ? VXK_CELL_TILE
                                                                                              : VXK_CELL_WORK;
+    if (fw->flags & (VXK_WORD_STALE | VXK_WORD_UNFREE) && old && old->leaf >> cell & 1)
+        code = VXK_CELL_WORK;
     a->s.code[i] = (uint8_t)code;
     if (code == VXK_CELL_WORK) {
         uint32_t k = vxk_count_up(&a->s.c->n_work);

@@ -330,14 +330,17 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
         clear[x] = 0;
     vxk_frame_cell_base(a, fw, cell, base);
     q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-    if (s->skew.on) { /* the sensor as it was when it looked there */
+    if (fw->flags & VXK_WORD_QUIET) {
+        rect[0] = rect[2] = 0;
+        rect[1] = rect[3] = -1;
+    } else if (s->skew.on) { /* the sensor as it was when it looked there */
         float middle[3] = {view.corner[0] + 3.5f, view.corner[1] + 3.5f, view.corner[2] + 3.5f};
         const struct vxk_column *column = &s->skew.column[vxk_skew_column(f, s, middle)];
         view.first = vxk_column_local(column, view.corner);
         q = vxk_column_local(column, middle);
         R = column->R;
     }
-    if (vxk_cell_bins(f, s, &q, rect)) {
+    if (fw->flags & VXK_WORD_QUIET || vxk_cell_bins(f, s, &q, rect)) {
         for (int32_t v = rect[0]; v <= rect[1]; v++) {
             for (int32_t u = rect[2]; u <= rect[3]; u++) {
                 int32_t c = vxk_turned_column(f, u), bin = v * f->width + c;
@@ -436,9 +439,9 @@ VXK_FN void vxk_cell_parts(const struct vxk_frame_args *a, const struct vxk_fram
                            uint32_t *some, uint32_t *open)
 {
     int32_t base[3];
-    *some = 15;
+    *some = fw->flags & VXK_WORD_QUIET ? 0 : 15;
     *open = 0;
-    if (a->f.sensor != VXK_SENSOR_DEPTH)
+    if (!*some || a->f.sensor != VXK_SENSOR_DEPTH)
         return;
     vxk_frame_cell_base(a, fw, cell, base);
     for (uint32_t k = 0; k < 4; k++) {
@@ -461,37 +464,47 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
     struct vxk_view view = vxk_view_cell(a, fw, cell, i);
     int tile, gone;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
+    const uint32_t fades = fw->flags & VXK_WORD_STALE;
     vxk_cell_parts(a, fw, cell, &some, &open);
     for (uint32_t x = 0; x < 8; x++) {
-        uint64_t was_active = old ? old->active[x] : 0, was_free = old ? old->free[x] : tile ? ~0ull : 0;
+        uint64_t had_active = old ? old->active[x] : 0, had_free = old ? old->free[x] : tile ? ~0ull : 0;
+        uint64_t was_active = had_active, was_free = fw->flags & VXK_WORD_UNFREE ? 0 : had_free;
         uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
         uint32_t seen;
         for (uint32_t y = 0; y < 8; y++) {
             struct vxk_row row;
-            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
+            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, look;
             uint32_t part = (x >> 2) * 2 + (y >> 2);
-            if (!(some >> part & 1))
-                continue;
-            if ((open >> part & 1) && !had) {
+            row.band = row.near = row.free = 0;
+            if ((some & open) >> part & 1 && !had) {
                 freed |= 255ull << (8 * y);
                 continue;
             }
-            vxk_observe_row(a, &view, x, y, &row);
+            if (some >> part & 1)
+                vxk_observe_row(a, &view, x, y, &row);
             band |= (uint64_t)row.band << (8 * y);
             freed |= (uint64_t)row.free << (8 * y);
             moved |= (uint64_t)(row.near | row.free) << (8 * y);
-            for (through = row.free & had; through; through &= through - 1) {
-                uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k;
-                struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
-                vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
-                          &o, &gone);
-                if (gone)
-                    cleared |= 1ull << (8 * y + k);
+            for (look = (fades ? ~0u : row.free) & had; look; look &= look - 1) {
+                uint32_t k = vxk_ctz32(look), n = x << 6 | y << 3 | k, v;
+                v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
+                                  n, (row.band | row.near | row.free) >> k & 1, &gone);
+                if (gone) {
+                    was_active &= ~(1ull << (8 * y + k));
+                } else if (row.free >> k & 1) {
+                    struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
+                    vxk_merge(&a->f, VXK_ACTIVE, v, &o, &gone);
+                    if (gone)
+                        cleared |= 1ull << (8 * y + k);
+                }
             }
         }
         active = (was_active | band) & ~cleared;
         free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
-        seen = active != was_active || free_now != was_free || ((band | moved) & was_active) ? 1 : 0;
+        seen = active != had_active || free_now != had_free || ((band | moved) & was_active) ||
+                       (fades && had_active)
+                   ? 1
+                   : 0;
         a->s.active[i * 8 + x] = active;
         a->s.free[i * 8 + x] = free_now;
         a->s.seen[i * 8 + x] = (uint8_t)seen;

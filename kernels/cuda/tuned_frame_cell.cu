@@ -3,17 +3,22 @@
 
 enum { THREADS = 128, WARPS = THREADS / VXK_WARP };
 
-/* New masks from what was seen; band and freed: this lane's word of each, cleared: active voxels that are
- * free beyond doubt; moved: planes with an active voxel that the frame says something about. */
+/* New masks from what was seen; had, was: the masks before the frame, and what is left of them; band and
+ * freed: this lane's word of each, cleared: active voxels that are free beyond doubt; moved: planes with an
+ * active voxel that the frame says something about. */
 static __device__ __forceinline__ void cell_end(const struct vxk_frame_args *a, uint32_t i, uint32_t lane,
-                                                uint32_t was, uint32_t band, uint32_t freed, uint32_t cleared,
-                                                uint32_t moved)
+                                                uint32_t flags, uint32_t had, uint32_t was, uint32_t band,
+                                                uint32_t freed, uint32_t cleared, uint32_t moved)
 {
     uint32_t j = lane & 15, was_active = __shfl_sync(VXK_FULL, was, (int)j),
-             was_free = __shfl_sync(VXK_FULL, was, (int)(j + 16)), active, free_now, m, n_active, n_free;
+             was_free = __shfl_sync(VXK_FULL, was, (int)(j + 16)),
+             had_active = __shfl_sync(VXK_FULL, had, (int)j),
+             had_free = __shfl_sync(VXK_FULL, had, (int)(j + 16)), active, free_now, m, n_active, n_free;
     active = (was_active | band) & ~cleared;
     free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
-    m = __ballot_sync(VXK_FULL, active != was_active || free_now != was_free || (band & was_active)) & 0xffff;
+    m = __ballot_sync(VXK_FULL, active != had_active || free_now != had_free || (band & was_active) ||
+                                    (flags & VXK_WORD_STALE && had_active)) &
+        0xffff;
     if (lane < 16)
         ((uint32_t *)a->s.active)[(uint64_t)i * 16 + j] = active;
     else
@@ -28,9 +33,30 @@ static __device__ __forceinline__ void cell_end(const struct vxk_frame_args *a, 
 
 /* Value of active voxel n of an old leaf. */
 static __device__ __forceinline__ uint32_t old_value(const struct vxk_frame_args *a,
-                                                     const struct vxk_leaf *old, uint32_t n)
+                                                     const struct vxk_frame_word *fw, uint32_t cell,
+                                                     const struct vxk_leaf *old, uint32_t n, int *dead)
 {
-    return a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))];
+    return vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))], n, 0,
+                         dead);
+}
+
+/* What decay leaves of the masks. */
+static __device__ __forceinline__ uint32_t faded_masks(const struct vxk_frame_args *a,
+                                                       const struct vxk_frame_word *fw, uint32_t cell,
+                                                       const struct vxk_leaf *old, uint32_t had,
+                                                       uint32_t lane)
+{
+    uint32_t was = had;
+    if (lane >= 16)
+        return fw->flags & VXK_WORD_UNFREE ? 0 : had;
+    if (fw->flags & VXK_WORD_STALE)
+        for (uint32_t m = had; m; m &= m - 1) {
+            int dead;
+            (void)old_value(a, fw, cell, old, lane << 5 | vxk_ctz32(m), &dead);
+            if (dead)
+                was &= ~(m & (0u - m));
+        }
+    return was;
 }
 
 /* Eight parts of 4 x 4 x 4 voxels; those that the frame can't say anything about are left out, those that it
@@ -38,15 +64,17 @@ static __device__ __forceinline__ uint32_t old_value(const struct vxk_frame_args
 static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a, uint32_t i, uint32_t lane)
 {
     const struct vxk_frame *f = &a->f;
-    uint32_t where = a->s.work[i], cell = where & 63, was, some, open, band = 0, freed = 0, cleared = 0,
-             moved = 0;
+    uint32_t where = a->s.work[i], cell = where & 63, had_masks, was, some, open, band = 0, freed = 0,
+             cleared = 0, moved = 0;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
     struct vxk_view view = vxk_view_cell(a, fw, cell, i);
     int tile;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
     uint32_t may = 0;
-    was = vxk_lane_masks(old, tile, lane);
-    if (lane < 8) {
+    had_masks = vxk_lane_masks(old, tile, lane);
+    was = faded_masks(a, fw, cell, old, had_masks, lane);
+    __syncwarp();
+    if (lane < 8 && !(fw->flags & VXK_WORD_QUIET)) {
         int32_t base[3];
         struct vxk_vec3 q;
         vxk_frame_cell_base(a, fw, cell, base);
@@ -78,7 +106,8 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             if (v.free & own) {
                 struct vxk_obs o = vxk_obs_depth(f, VXK_OBS_FREE, v.d, v.sdf, v.g);
                 int is_gone;
-                vxk_merge(f, VXK_ACTIVE, old_value(a, old, n), &o, &is_gone);
+                uint32_t v0 = old_value(a, fw, cell, old, n, &is_gone);
+                vxk_merge(f, VXK_ACTIVE, v0, &o, &is_gone);
                 gone = (uint32_t)is_gone;
             }
             b = __ballot_sync(VXK_FULL, v.band);
@@ -96,19 +125,21 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             }
         }
     }
-    cell_end(a, i, lane, was, band, freed, cleared, moved);
+    cell_end(a, i, lane, fw->flags, had_masks, was, band, freed, cleared, moved);
 }
 
 /* Masks of hits and beams are there already. */
 static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a, uint32_t i, uint32_t lane)
 {
-    uint32_t where = a->s.work[i], cell = where & 63, j = lane & 15, was, was_active, band = 0, freed = 0,
-             cleared = 0, through, moved;
+    uint32_t where = a->s.work[i], cell = where & 63, j = lane & 15, had_masks, was, was_active, band = 0,
+             freed = 0, cleared = 0, through, moved;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
     struct vxk_view view = vxk_view_cell(a, fw, cell, i);
     int tile;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
-    was = vxk_lane_masks(old, tile, lane);
+    had_masks = vxk_lane_masks(old, tile, lane);
+    was = faded_masks(a, fw, cell, old, had_masks, lane);
+    __syncwarp();
     was_active = __shfl_sync(VXK_FULL, was, (int)j);
     if (view.hit < a->s.room_touch_leaf)
         band = ((const uint32_t *)&a->s.hit_mask[(uint64_t)view.hit * 8])[j];
@@ -121,7 +152,8 @@ static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a
             uint32_t k = vxk_ctz32(m), n = j << 5 | k;
             struct vxk_obs o = vxk_obs_lidar(a, VXK_OBS_FREE, view.hit, n);
             int gone;
-            vxk_merge(&a->f, VXK_ACTIVE, old_value(a, old, n), &o, &gone);
+            uint32_t v = old_value(a, fw, cell, old, n, &gone);
+            vxk_merge(&a->f, VXK_ACTIVE, v, &o, &gone);
             cleared |= (uint32_t)gone << k;
         }
     cleared = __shfl_sync(VXK_FULL, cleared, (int)j);
@@ -129,7 +161,7 @@ static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a
     moved = (moved | moved >> 1) & 0x3333;
     moved = (moved | moved >> 2) & 0x0f0f;
     moved = (moved | moved >> 4) & 0x00ff;
-    cell_end(a, i, lane, was, band, freed, cleared, moved);
+    cell_end(a, i, lane, fw->flags, had_masks, was, band, freed, cleared, moved);
 }
 
 static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ struct vxk_frame_cell_args a,
@@ -143,7 +175,7 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
             cell_lidar(&a, i, lane);
     }
 }
-VXK_TUNED_LAUNCH(frame_cell, cell, THREADS, WARPS, 16)
+VXK_TUNED_LAUNCH_IF(frame_cell, cell, THREADS, WARPS, 16, !a->fade.spare)
 
 /* Beams that can meet a cell, one a lane, are listed; then a lane takes a slice of one of them. */
 static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a, const float corner[3],
@@ -239,7 +271,9 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
         int32_t base[3], rect[4];
         vxk_frame_cell_base(&a, fw, cell, base);
         q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-        if (vxk_cell_bins(f, &a.s, &q, rect)) {
+        if (fw->flags & VXK_WORD_QUIET) {
+            word = 0;
+        } else if (vxk_cell_bins(f, &a.s, &q, rect)) {
             if (lane < 16)
                 clear[lane] = 0;
             __syncwarp();

@@ -263,6 +263,7 @@ static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_fram
 
 /* The values of a leaf that the frame says something about: its active voxels in order, 32 at a time. */
 static __device__ __forceinline__ void update_values(const struct vxk_frame_args *a,
+                                                     const struct vxk_frame_word *fw, uint32_t cell,
                                                      const struct vxk_view *view, uint32_t work,
                                                      const struct lane_leaf *now, const struct lane_leaf *old,
                                                      uint16_t *list, uint32_t lane)
@@ -296,9 +297,13 @@ static __device__ __forceinline__ void update_values(const struct vxk_frame_args
         int state = was_active >> bit & 1 ? VXK_ACTIVE : was_free >> bit & 1 ? VXK_FREE : VXK_UNKNOWN;
         if (k >= now->n)
             continue;
-        if (state == VXK_ACTIVE)
-            v = a->g.values[value_index(old, rank)];
-        if (((n >> 6 < 4 ? seen.x : seen.y) >> (8 * (n >> 6 & 3)) & 1))
+        if (state == VXK_ACTIVE) {
+            int dead;
+            v = vxk_old_value(a, fw, cell, a->g.values[value_index(old, rank)], n, 0, &dead);
+            if (dead)
+                state = VXK_UNKNOWN;
+        }
+        if (!(fw->flags & VXK_WORD_QUIET) && ((n >> 6 < 4 ? seen.x : seen.y) >> (8 * (n >> 6 & 3)) & 1))
             v = lidar ? new_value_lidar(a, view->hit, band_w, band_b, free_w, n, state, v)
                       : new_value_depth(a, view, n, state, v);
         a->values[value_index(now, k)] = v;
@@ -330,13 +335,13 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
         store_leaf(&now, vxk_new_leaf(&a, fw, cell), lane);
         if (work != VXK_NONE && a.s.sum[work] >> 20) {
             struct vxk_view view = vxk_view_cell(&a, fw, cell, work);
-            update_values(&a, &view, work, &now, &old, lists[warp], lane);
+            update_values(&a, fw, cell, &view, work, &now, &old, lists[warp], lane);
         } else {
             copy_values(&a, &now, &old, lane);
         }
     }
 }
-VXK_TUNED_LAUNCH(frame_leaf, leaf, LEAF_THREADS, LEAVES, 16)
+VXK_TUNED_LAUNCH_IF(frame_leaf, leaf, LEAF_THREADS, LEAVES, 16, !a->fade.spare)
 
 /* Chunks: words, retired pages, headers */
 
