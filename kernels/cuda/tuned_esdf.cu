@@ -1,4 +1,5 @@
-/* Passes 2 and 3 of the distance field with their windows in shared memory: one block a leaf.
+/* The passes of the distance field with blocks that share: one block a leaf, windows in shared memory, loads
+ * and stores of 16 bytes.
  *
  * R is a template argument where it is the default, so that the loops over a window unroll; 0 = any R. */
 #include "../body/esdf.h"
@@ -19,6 +20,103 @@ static __device__ bool link_window(const struct vxk_esdf_args &a, uint32_t entry
         near[k] = at;
     }
     return __syncthreads_or(at != VXK_NONE);
+}
+
+/* The sites of a leaf, transposed in shared memory: two leaves a block, a row a thread. */
+static __global__ void __launch_bounds__(128)
+    sites(const __grid_constant__ struct vxk_esdf_args a, uint32_t entries)
+{
+    __shared__ __align__(16) uint8_t tile[2][1536];
+    uint32_t half = threadIdx.x >> 6, row = threadIdx.x & 63, x = row >> 3, y = row & 7,
+             entry = blockIdx.x * 2 + half;
+    bool mine = entry < entries && a.site_has[entry];
+    if (mine) {
+        struct vxk_row_sites s;
+        uint8_t *out = tile[half];
+        vxk_row_find_sites(&a.samples, &a.records[entry], row, &s);
+#pragma unroll
+        for (uint32_t z = 0; z < 8; z++) {
+            out[y << 6 | z << 3 | x] = s.x >> z & 1 ? s.fx[z] : (uint8_t)0;
+            out[512 + (x << 6 | z << 3 | y)] = s.y >> z & 1 ? s.fy[z] : (uint8_t)0;
+            out[1024 + (x << 6 | y << 3 | z)] = s.z >> z & 1 ? s.fz[z] : (uint8_t)0;
+        }
+    }
+    __syncthreads();
+    if (mine) {
+        uint4 *out = (uint4 *)(a.sites + (uint64_t)entry * 1536);
+        const uint4 *in = (const uint4 *)tile[half];
+        out[row] = in[row];
+        if (row < 32)
+            out[64 + row] = in[64 + row];
+    }
+}
+
+extern "C" cudaError_t vxk_cuda_tuned_esdf_sites(const struct vxk_cuda_launch *l)
+{
+    uint32_t entries = l->n / 64;
+    if (l->n_dev)
+        return cudaErrorInvalidValue; /* core knows the count */
+    sites<<<(entries + 1) / 2, 128, 0, l->stream>>>(*(const struct vxk_esdf_args *)l->args, entries);
+    return cudaGetLastError();
+}
+
+/* Pass 1: a thread a line, its sites eight at a time. */
+static __global__ void __launch_bounds__(192) line(const __grid_constant__ struct vxk_esdf_args a)
+{
+    __shared__ uint32_t near[3][32];
+    const uint32_t entry = blockIdx.x, width = 2 * a.reach + 1, family = threadIdx.x >> 6,
+                   at = threadIdx.x & 63;
+    int32_t best[8], least = VXK_ESDF_NO_SITE, most = (int32_t)a.radius * 256;
+    if (threadIdx.x < 3 * 32) {
+        uint32_t f = threadIdx.x >> 5, k = threadIdx.x & 31;
+        uint32_t from = k < width ? a.link[((uint64_t)entry * 3 + f) * width + k] : VXK_NONE;
+        near[f][k] = from != VXK_NONE && (a.site_has[from] >> f & 1) ? from : VXK_NONE;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int e = 0; e < 8; e++)
+        best[e] = VXK_ESDF_NO_SITE;
+    for (uint32_t k = 0; k < width; k++) {
+        uint32_t from = near[family][k];
+        if (from == VXK_NONE)
+            continue;
+        uint64_t bytes = *(const uint64_t *)(a.sites + (uint64_t)from * 1536 + 512 * family + at * 8);
+        int32_t first = ((int32_t)k - (int32_t)a.reach) * 2048;
+        while (bytes) { /* byte by byte that is not 0 */
+            uint32_t s = (uint32_t)(__ffsll((long long)bytes) - 1) >> 3;
+            int32_t site = first + (int32_t)s * 256 + (int32_t)(bytes >> (8 * s) & 255);
+            bytes &= ~(255ull << (8 * s));
+#pragma unroll
+            for (int e = 0; e < 8; e++)
+                best[e] = min(best[e], abs(site - e * 256));
+        }
+    }
+#pragma unroll
+    for (int e = 0; e < 8; e++) {
+        least = min(least, best[e]);
+        best[e] = best[e] <= most ? best[e] : VXK_ESDF_NO_SITE;
+    }
+    __shared__ uint32_t has;
+    if (threadIdx.x == 0)
+        has = 0;
+    __syncthreads();
+    if (__any_sync(0xffffffffu, least <= most) && (threadIdx.x & 31) == 0)
+        atomicOr(&has, 1u << family);
+    __syncthreads();
+    if (has >> family & 1)
+        *(uint4 *)(a.line + ((uint64_t)entry * 3 + family) * 512 + at * 8) = make_uint4(
+            (uint32_t)best[0] | (uint32_t)best[1] << 16, (uint32_t)best[2] | (uint32_t)best[3] << 16,
+            (uint32_t)best[4] | (uint32_t)best[5] << 16, (uint32_t)best[6] | (uint32_t)best[7] << 16);
+    if (threadIdx.x == 0)
+        a.line_has[entry] = has;
+}
+
+extern "C" cudaError_t vxk_cuda_tuned_esdf_line(const struct vxk_cuda_launch *l)
+{
+    if (l->n_dev)
+        return cudaErrorInvalidValue; /* core knows the count */
+    line<<<l->n / 192, 192, 0, l->stream>>>(*(const struct vxk_esdf_args *)l->args);
+    return cudaGetLastError();
 }
 
 /* out[o] and out[o + 1] of a window: the least of load(v)^2-like values + (256 (v - o))^2, v = 0 .. 2 R + 1
@@ -51,10 +149,10 @@ static __device__ __forceinline__ void plane_family(const struct vxk_esdf_args &
     for (int q = t; q < 8 * w; q += BLOCK) {
         int row = q / w, v = q - row * w, from = v + skip;
         uint32_t at = near[from >> 3];
-        uint4 line = make_uint4(0x7fff7fff, 0x7fff7fff, 0x7fff7fff, 0x7fff7fff);
+        uint4 eight = make_uint4(0x7fff7fff, 0x7fff7fff, 0x7fff7fff, 0x7fff7fff);
         if (at != VXK_NONE)
-            line = *(const uint4 *)(a.line + ((uint64_t)at * 3 + family) * 512 + row * 64 + (from & 7) * 8);
-        *(uint4 *)(window + (row * pitch + v) * 8) = line;
+            eight = *(const uint4 *)(a.line + ((uint64_t)at * 3 + family) * 512 + row * 64 + (from & 7) * 8);
+        *(uint4 *)(window + (row * pitch + v) * 8) = eight;
     }
     __syncthreads();
     const uint16_t *in = window + (u * pitch + pair * 2) * 8 + c;
