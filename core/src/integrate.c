@@ -8,6 +8,7 @@
  */
 #include "body/frame.h"
 #include "frame_convert.h"
+#include "skew.h"
 #include "workspace.h"
 
 #include <stdlib.h>
@@ -28,7 +29,16 @@ static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame,
     if (frame->sensor == VX_POINTS)
         VX_TRY_RET(
             q->dev->ops->fill(q, s->bin, 0xff, (uint64_t)args->f.width * (uint64_t)args->f.height * 8));
+    if (s->skew.on && frame->sensor == VX_POINTS) {
+        uint64_t bytes = (uint64_t)args->f.width * 4;
+        VX_TRY_RET(q->dev->ops->fill(q, s->skew.column_ns, 0xff, bytes));
+        VX_TRY_RET(q->dev->ops->fill(q, s->skew.column_ns + args->f.width, 0, bytes));
+    }
+    if (s->skew.on && args->f.bins_are_rays)
+        VX_TRY_RET(VXK_LAUNCH(q, frame_column, args, (uint32_t)args->f.width));
     VX_TRY_RET(VXK_LAUNCH(q, frame_ray, args, rays));
+    if (s->skew.on && !args->f.bins_are_rays)
+        VX_TRY_RET(VXK_LAUNCH(q, frame_column, args, (uint32_t)args->f.width));
     VX_TRY_RET(VXK_LAUNCH(q, frame_bins, args, (uint32_t)(args->f.n_tx[0] * args->f.height)));
     if (args->f.mode == 0)
         VX_TRY_RET(VXK_LAUNCH(q, frame_normal, args, (uint32_t)(args->f.width * args->f.height)));
@@ -256,6 +266,7 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
     memset(fresh, 0, sizeof *fresh);
     if (frame->data_bytes)
         VX_TRY(ops->upload(map->queue, map->ws.image.ptr, frame->data, frame->data_bytes));
+    VX_TRY(vx__skew_upload(map, frame));
     if (is_lidar(&args->f))
         VX_TRY(vx__workspace_beams(map, frame, args, detail));
     VX_TRY(vx__workspace_zero(map, is_lidar(&args->f)));
@@ -295,6 +306,7 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     for (bool first = true;; first = false) {
         drop = true;
         VX_TRY(vx__workspace_prepare(map, frame, &args, detail));
+        VX_TRY(vx__skew_prepare(map, frame, &args, detail));
         drop = !first;
         VX_TRY(run_frame(map, frame, &args, &fresh, detail));
         if (c->fits || !vx__workspace_widen(&map->ws, is_lidar(&args.f)))

@@ -59,6 +59,8 @@ struct vx__workspace {
      * than the last one needed. */
     uint32_t ahead[VX__N_KINDS], room_old[VX__N_KINDS];
     struct vx__beam_cache beams;
+    struct vx__array skew_table, skew_time, skew_column, skew_origin;
+    struct vx__skew_table *skew_host; /* of the last scan with several poses, or NULL */
 };
 
 struct vx_map {
@@ -77,6 +79,7 @@ struct vx_map {
 
     pthread_mutex_t lock;
     uint32_t epoch;
+    uint32_t cleared_epoch; /* of the last vx_map_clear */
     int64_t newest_stamp_ns;
     bool has_stamp; /* a frame since the last clear */
     uint64_t n_frames, n_refused;

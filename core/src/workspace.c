@@ -45,12 +45,13 @@ vx_err vx__workspace_init(struct vx_map *map)
 void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
-    struct vx__array *const all[] = {&w->zeroed, &w->image,      &w->beam,     &w->depth,    &w->inverse,
-                                     &w->pixel,  &w->strip,      &w->level[0], &w->level[1], &w->level[2],
-                                     &w->ray,    &w->bin,        &w->chunk,    &w->word_of,  &w->word,
-                                     &w->code,   &w->work_of,    &w->value_of, &w->record,   &w->work,
-                                     &w->active, &w->free_,      &w->seen,     &w->sum,      &w->clear,
-                                     &w->acc,    &w->touch_rank, &w->hit_mask, &w->hit_base};
+    struct vx__array *const all[] = {
+        &w->zeroed,    &w->image,       &w->beam,       &w->depth,    &w->inverse,  &w->pixel,
+        &w->strip,     &w->level[0],    &w->level[1],   &w->level[2], &w->ray,      &w->bin,
+        &w->chunk,     &w->word_of,     &w->word,       &w->code,     &w->work_of,  &w->value_of,
+        &w->record,    &w->work,        &w->active,     &w->free_,    &w->seen,     &w->sum,
+        &w->clear,     &w->acc,         &w->touch_rank, &w->hit_mask, &w->hit_base, &w->skew_table,
+        &w->skew_time, &w->skew_column, &w->skew_origin};
     if (map->queue)
         (void)map->device->dev->ops->wait(
             map->queue); /* an error sticks to the queue; memory is free either way */
@@ -71,6 +72,7 @@ void vx__workspace_fini(struct vx_map *map)
         map->device->dev->ops->free_host(map->device->dev, w->host);
     if (w->beams.host)
         map->device->dev->ops->free_host(map->device->dev, w->beams.host);
+    free(w->skew_host);
 }
 
 struct need {
