@@ -29,11 +29,8 @@ static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame,
     if (frame->sensor == VX_POINTS)
         VX_TRY_RET(
             q->dev->ops->fill(q, s->bin, 0xff, (uint64_t)args->f.width * (uint64_t)args->f.height * 8));
-    if (s->skew.on && frame->sensor == VX_POINTS) {
-        uint64_t bytes = (uint64_t)args->f.width * 4;
-        VX_TRY_RET(q->dev->ops->fill(q, s->skew.column_ns, 0xff, bytes));
-        VX_TRY_RET(q->dev->ops->fill(q, s->skew.column_ns + args->f.width, 0, bytes));
-    }
+    if (s->skew.on)
+        VX_TRY_RET(vx__skew_launch(map, frame, args));
     if (s->skew.on && args->f.bins_are_rays)
         VX_TRY_RET(VXK_LAUNCH(q, frame_column, args, (uint32_t)args->f.width));
     VX_TRY_RET(VXK_LAUNCH(q, frame_ray, args, rays));
@@ -266,7 +263,6 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
     memset(fresh, 0, sizeof *fresh);
     if (frame->data_bytes)
         VX_TRY(ops->upload(map->queue, map->ws.image.ptr, frame->data, frame->data_bytes));
-    VX_TRY(vx__skew_upload(map, frame));
     if (is_lidar(&args->f))
         VX_TRY(vx__workspace_beams(map, frame, args, detail));
     VX_TRY(vx__workspace_zero(map, is_lidar(&args->f)));

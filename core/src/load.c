@@ -102,8 +102,9 @@ static vx_err take_pages(struct vx__loader *l, const uint64_t n[VX__N_KINDS], st
         return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes",
                        "the map would pass its limit of %llu MiB; raise the limit",
                        (unsigned long long)(map->params.limit_bytes >> 20));
-    for (int k = 0; k < VX__N_KINDS; k++) {
+    for (int k = 0; k < VX__N_KINDS; k++)
         VX_TRY_RET(vx__array_ensure(map, &l->fresh[k], n[k] * 4, detail));
+    for (int k = 0; k < VX__N_KINDS; k++) {
         pages.ids[k] = l->fresh[k].ptr;
         pages.n[k] = (uint32_t)n[k];
     }

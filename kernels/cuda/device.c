@@ -299,7 +299,9 @@ static vx_err launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, s
                                           .n = n,
                                           .n_dev = n_dev,
                                           .per = per};
-        return vxk_cuda_check(q, tuned[k](&l), vxk_kernel_name(k));
+        cudaError_t e = tuned[k](&l);
+        if (e != cudaErrorNotSupported) /* else the variant does not know what these arguments ask for */
+            return vxk_cuda_check(q, e, vxk_kernel_name(k));
     }
     /* Few elements are heavy ones as a rule: smaller blocks spread them over more multiprocessors. */
     while (block.x > MIN_BLOCK && n <= block.x / 2 * n_multiprocessors)

@@ -60,8 +60,14 @@ static inline uint32_t vxk_blocks_for(const struct vxk_cuda_launch *l, uint32_t 
 /* Defines vxk_cuda_tuned_NAME: `kernel` with THREADS a block, IN_BLOCK elements a block, at most MOST blocks
  * a multiprocessor (elements beyond are strided over). */
 #define VXK_TUNED_LAUNCH(name, kernel, threads, in_block, most)                                              \
+    VXK_TUNED_LAUNCH_IF(name, kernel, threads, in_block, most, a != NULL)
+/* The same for launches whose arguments `a` meet a condition; the others run the body. */
+#define VXK_TUNED_LAUNCH_IF(name, kernel, threads, in_block, most, condition)                                \
     extern "C" cudaError_t vxk_cuda_tuned_##name(const struct vxk_cuda_launch *l)                            \
     {                                                                                                        \
+        const struct vxk_##name##_args *a = (const struct vxk_##name##_args *)l->args;                       \
+        if (!(condition))                                                                                    \
+            return cudaErrorNotSupported;                                                                    \
         kernel<<<vxk_blocks_for(l, l->n, in_block, most), threads, 0, l->stream>>>(                          \
             *(const struct vxk_##name##_args *)l->args, l->n, l->n_dev, l->per);                             \
         return cudaGetLastError();                                                                           \
