@@ -46,7 +46,7 @@ static void chunk_at(uint32_t i, int32_t at[3])
     at[2] = (int32_t)i * 3;
 }
 
-enum { CHUNKS = 1500 };
+enum { CHUNKS = 1100 };
 
 /* Sparse chunks, then (first) one in which every voxel has a value; more than a batch of chunks and leaves.
  */
@@ -94,6 +94,7 @@ START_TEST(fills)
     ck_assert_uint_eq(info.n_tiles, n_tiles);
     /* the same again, voxel by voxel */
     struct map_walk *w = map_walk_newest(map);
+    uint64_t wrong = 0;
     seed = test_seed;
     for (uint32_t i = 0; i < CHUNKS; i++) {
         int32_t at[3];
@@ -117,15 +118,16 @@ START_TEST(fills)
                            : c->active[v >> 6] >> (v & 63) & 1 ? VXK_ACTIVE
                            : c->free[v >> 6] >> (v & 63) & 1   ? VXK_FREE
                                                                : VXK_UNKNOWN;
-                ck_assert_int_eq(map_walk_voxel(w, at[0] * 128 + (int32_t)(x + (v >> 6)),
-                                                at[1] * 128 + (int32_t)(y + (v >> 3 & 7)),
-                                                at[2] * 128 + (int32_t)(z + (v & 7)), &value),
-                                 want);
+                int got = map_walk_voxel(w, at[0] * 128 + (int32_t)(x + (v >> 6)),
+                                         at[1] * 128 + (int32_t)(y + (v >> 3 & 7)),
+                                         at[2] * 128 + (int32_t)(z + (v & 7)), &value);
+                wrong += got != want;
                 if (want == VXK_ACTIVE)
-                    ck_assert_uint_eq(value, c->value[i == 1 ? v : m++]);
+                    wrong += value != c->value[i == 1 ? v : m++];
             }
         }
     }
+    ck_assert_uint_eq(wrong, 0);
     map_walk_free(w);
     vx_map_destroy(map);
     ck_device(d, NULL, 0, "after destroy");
