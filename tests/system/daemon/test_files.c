@@ -91,6 +91,14 @@ static uint64_t send_info(const char *map)
     return vxd_peer_send(&query, &header, NULL, 0);
 }
 
+static uint64_t spool_bytes(void)
+{
+    Voxeld__V1__StatsReport *r = vxd_peer_stats(&query);
+    uint64_t n = r->spool_bytes;
+    voxeld__v1__stats_report__free_unpacked(r, NULL);
+    return n;
+}
+
 static void expect_no_map(const char *map)
 {
     vxd_peer_expect_error(&query, send_info(map), VOXELD__V1__CODE__CODE_NOT_FOUND, "map");
@@ -306,6 +314,7 @@ START_TEST(import_ended)
     struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_CREDIT, req);
     vxd_got_free(&got);
     vxd_peer_expect_error(&query, send_info("m"), VOXELD__V1__CODE__CODE_LOADING, "map");
+    ck_assert_uint_eq(spool_bytes(), BIG);
     vxd_peer_hello(&other, &proc, "admin");
     vxd_peer_expect_error(&other, send_import(&other, "m", SMALL, NULL),
                           VOXELD__V1__CODE__CODE_ALREADY_EXISTS, "map");
@@ -344,6 +353,8 @@ START_TEST(import_ended)
     send_cancel(&admin, req);
     vxd_peer_expect_error(&admin, req, VOXELD__V1__CODE__CODE_CANCELLED, NULL);
     expect_no_map("gated");
+    while (spool_bytes()) /* files are closed on a worker */
+        ;
 }
 END_TEST
 
