@@ -192,6 +192,35 @@ START_TEST(export_cancelled)
 }
 END_TEST
 
+static void edit_progress(Voxeld__V1__MapExport *e)
+{
+    e->progress = true;
+}
+
+static void expect_progress(uint64_t req, Voxeld__V1__Phase phase, uint64_t done, uint64_t total)
+{
+    struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_PROGRESS, req);
+    ck_assert_int_eq(got.header->progress->phase, phase);
+    ck_assert_uint_eq(got.header->progress->done, done);
+    ck_assert_uint_eq(got.header->progress->total, total);
+    vxd_got_free(&got);
+}
+
+/* What the core says of its progress is told by the clock, once. */
+START_TEST(export_progress)
+{
+    vxd_peer_map_create(&admin, "gated", 0.1);
+    uint64_t req = send_export(&admin, "gated", edit_progress);
+    expect_progress(req, VOXELD__V1__PHASE__PHASE_QUEUED, 0, 0);
+    expect_progress(req, VOXELD__V1__PHASE__PHASE_RUNNING, 1, SMALL);
+    fake_gate_open();
+    struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_RESULT, req);
+    vxd_got_free(&got);
+    vxd_peer_download(&admin, req, back, SMALL);
+    ck_assert_mem_eq(back, bytes, SMALL);
+}
+END_TEST
+
 /* A map may be deleted while its file is on the way: the file is whole already. */
 START_TEST(deleted_meanwhile)
 {
@@ -412,6 +441,7 @@ int main(void)
     tcase_add_test(c, export_bodies);
     tcase_add_test(c, export_refused);
     tcase_add_test(c, export_cancelled);
+    tcase_add_test(c, export_progress);
     tcase_add_test(c, deleted_meanwhile);
     tcase_add_test(c, import_bodies);
     tcase_add_test(c, import_refused);
