@@ -10,6 +10,7 @@
 #ifndef VXK_BODY_QUERY_RAY_H
 #define VXK_BODY_QUERY_RAY_H
 
+#include "dda.h"
 #include "query_point.h"
 
 enum { VXK_RAY_BISECTIONS = 12 };
@@ -23,9 +24,7 @@ struct vxk_ray_answer { /* vx_ray_answer */
 
 struct vxk_walk {
     const struct vxk_query *q;
-    double o[3]; /* origin, in voxels */
-    double d[3]; /* unit direction */
-    double end;  /* voxels */
+    struct vxk_dda w; /* in voxels of the map, unit direction */
     /* the chunk that was looked up last */
     uint64_t key;
     const struct vxk_chunk *chunk;
@@ -56,7 +55,7 @@ VXK_FN float vxk_ray_sample(struct vxk_walk *r, double t)
     float f[3], d[8], g[3];
     uint32_t v = 0, all = !r->q->occupancy;
     for (int a = 0; a < 3; a++)
-        if (!vxk_split(r->o[a] + t * r->d[a] - 0.5, &b[a], &f[a]))
+        if (!vxk_split(r->w.o[a] + t * r->w.d[a] - 0.5, &b[a], &f[a]))
             return 1.0f;
     for (int32_t k = 0; k < 8 && all; k++) {
         all = vxk_ray_voxel(r, b[0] + (k >> 2), b[1] + (k >> 1 & 1), b[2] + (k & 1), &v) == VXK_ACTIVE;
@@ -104,48 +103,14 @@ VXK_FN void vxk_ray_hit(struct vxk_walk *r, double t, const int32_t v[3], uint32
     for (int a = 0; a < 3; a++)
         out->normal[a] = vxk_ray_difference(r, v, a, here);
     for (int a = 0; a < 3; a++)
-        along = along + out->normal[a] * (float)r->d[a];
+        along = along + out->normal[a] * (float)r->w.d[a];
     for (int a = 0; a < 3; a++)
         if (along > 0.0f) /* a surface met from behind: the normal still faces the ray's origin */
             out->normal[a] = -out->normal[a];
     if (vxk_unit(out->normal))
         return;
     for (int a = 0; a < 3; a++)
-        out->normal[a] = (float)-r->d[a];
-}
-
-/* Where the ray leaves the box of `size` voxels a side (a power of two) that holds voxel v; *axis = through
- * which side. */
-VXK_FN double vxk_ray_exit(const struct vxk_walk *r, const int32_t v[3], int32_t size, int *axis)
-{
-    double t = r->end;
-    *axis = -1;
-    for (int a = 0; a < 3; a++) {
-        double side = (double)(v[a] & -size), at;
-        if (r->d[a] == 0.0)
-            continue;
-        at = ((r->d[a] > 0.0 ? side + (double)size : side) - r->o[a]) / r->d[a];
-        if (at < t) {
-            t = at;
-            *axis = a;
-        }
-    }
-    return t;
-}
-/* The voxel behind that side: one step along the axis, and on the others where the ray is, kept inside the
- * box. */
-VXK_FN void vxk_ray_step(const struct vxk_walk *r, double t, int32_t size, int axis, int32_t v[3])
-{
-    for (int a = 0; a < 3; a++) {
-        int32_t first = v[a] & -size, i;
-        float f;
-        if (a == axis) {
-            v[a] = r->d[a] > 0.0 ? first + size : first - 1;
-            continue;
-        }
-        if (vxk_split(r->o[a] + t * r->d[a], &i, &f))
-            v[a] = vxk_mini(vxk_maxi(i, first), first + size - 1);
-    }
+        out->normal[a] = (float)-r->w.d[a];
 }
 
 /* How many voxels a side have the same answer as v, and which: the box's size; *found and *value as
@@ -191,30 +156,26 @@ VXK_FN int vxk_ray_search(struct vxk_walk *r, double t, double next, double *pos
     return 0;
 }
 
-VXK_FN void vxk_ray_walk(struct vxk_walk *r, int32_t v[3], struct vxk_ray_answer *out)
+VXK_FN void vxk_ray_walk(struct vxk_walk *r, struct vxk_ray_answer *out)
 {
-    double t = 0.0, positive = 0.0, unknown = -1.0, hit;
-    int found, axis = 0;
-    while (axis >= 0) {
+    double positive = r->w.t, unknown = -1.0, hit;
+    int found;
+    int32_t size;
+    do {
         uint32_t value = 0;
-        int32_t size = vxk_ray_look(r, v, &found, &value);
-        double next = vxk_ray_exit(r, v, size, &axis);
-        if (next < t)
-            next = t; /* rounding: never backwards */
+        size = vxk_ray_look(r, r->w.i, &found, &value);
+        vxk_dda_span(&r->w, size);
         if (unknown < 0.0 && vxk_evidence(found, value, r->q->occupancy) == VXK_STATE_UNKNOWN)
-            unknown = t;
+            unknown = r->w.t;
         if (found != VXK_ACTIVE) {
-            positive = next;
-        } else if (vxk_ray_search(r, t, next, &positive, &hit)) {
-            vxk_ray_hit(r, hit, v, value, out);
+            positive = r->w.t_exit;
+        } else if (vxk_ray_search(r, r->w.t, r->w.t_exit, &positive, &hit)) {
+            vxk_ray_hit(r, hit, r->w.i, value, out);
             if (unknown >= 0.0 && unknown < hit)
                 out->unknown_from_m = (float)(unknown * r->q->voxel_m);
             return;
         }
-        if (axis >= 0)
-            vxk_ray_step(r, next, size, axis, v);
-        t = next;
-    }
+    } while (vxk_dda_step(&r->w, size));
     out->state = unknown < 0.0 ? VXK_STATE_FREE : VXK_STATE_UNKNOWN;
     if (unknown >= 0.0)
         out->unknown_from_m = (float)(unknown * r->q->voxel_m);
@@ -233,37 +194,38 @@ VXK_FN void vxk_query_rays(const struct vxk_query_rays_args *a, uint32_t i)
     struct vxk_ray_answer *out = &a->out[i];
     struct vxk_spot spot;
     struct vxk_walk r;
-    double n = 0.0, most = 0.0, length;
+    double o[3], d[3], n = 0.0, most = 0.0, length;
     int ok = vxk_locate(&a->q, p, &spot);
     out->range_m = a->q.undefined;
     out->normal[0] = out->normal[1] = out->normal[2] = 0.0f;
     out->state = VXK_STATE_UNKNOWN;
     out->unknown_from_m = 0.0f;
     for (int k = 0; k < 3; k++) {
-        double d = (double)p[3 + k] < 0.0 ? -(double)p[3 + k] : (double)p[3 + k];
-        ok &= d <= 3.5e38; /* false for NaN and infinity */
-        most = d > most ? d : most;
+        double along = (double)p[3 + k] < 0.0 ? -(double)p[3 + k] : (double)p[3 + k];
+        ok &= along <= 3.5e38; /* false for NaN and infinity */
+        most = along > most ? along : most;
     }
     if (!ok || most == 0.0)
         return;
     for (int k = 0; k < 3; k++) {
-        r.d[k] = (double)p[3 + k] / most;
-        n += r.d[k] * r.d[k];
+        d[k] = (double)p[3 + k] / most;
+        n += d[k] * d[k];
     }
     length =
         (double)vxk_sqrt((float)n); /* n is 1 .. 3; two steps of Newton make it exact to double's precision */
     length = 0.5 * (length + n / length);
     length = 0.5 * (length + n / length);
+    for (int k = 0; k < 3; k++) {
+        o[k] = ((double)p[k] + a->q.offset_m[k]) / a->q.voxel_m;
+        d[k] = d[k] / length;
+    }
     r.q = &a->q;
-    r.end = a->max_range_m / a->q.voxel_m;
     r.key = VXK_NO_KEY;
     r.chunk = (const struct vxk_chunk *)0;
-    for (int k = 0; k < 3; k++) {
-        r.o[k] = ((double)p[k] + a->q.offset_m[k]) / a->q.voxel_m;
-        r.d[k] = r.d[k] / length;
-    }
+    if (!vxk_dda_begin(&r.w, o, d, 0.0, a->max_range_m / a->q.voxel_m))
+        return;
     out->unknown_from_m = a->q.undefined;
-    vxk_ray_walk(&r, spot.v, out);
+    vxk_ray_walk(&r, out);
 }
 
 #endif
