@@ -92,9 +92,8 @@ vx_err vx__loader_create(struct vx_map *map, struct vx__loader **out, struct vx_
 static vx_err take_pages(struct vx__loader *l, const uint64_t n[VX__N_KINDS], struct vx_detail *detail)
 {
     struct vx_map *map = l->map;
+    struct vx__page_lists pages;
     uint64_t need = 0, now = 0;
-    int taken = 0;
-    vx_err err;
     for (int k = 0; k < VX__N_KINDS; k++) {
         need += n[k] * vx__page_bytes((enum vx__page_kind)k);
         now += map->totals.n_pages[k] * vx__page_bytes((enum vx__page_kind)k);
@@ -105,15 +104,11 @@ static vx_err take_pages(struct vx__loader *l, const uint64_t n[VX__N_KINDS], st
                        (unsigned long long)(map->params.limit_bytes >> 20));
     for (int k = 0; k < VX__N_KINDS; k++)
         VX_TRY_RET(vx__array_ensure(map, &l->fresh[k], n[k] * 4, detail));
-    for (; taken < VX__N_KINDS; taken++)
-        VX_TRY(vx__pool_take(map->device, (enum vx__page_kind)taken, (uint32_t)n[taken], map->queue,
-                             l->fresh[taken].ptr, detail));
-    return VX_OK;
-fail:
-    while (taken-- > 0)
-        vx__pool_give(map->device, (enum vx__page_kind)taken, (uint32_t)n[taken], map->queue,
-                      l->fresh[taken].ptr);
-    return err;
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        pages.ids[k] = l->fresh[k].ptr;
+        pages.n[k] = (uint32_t)n[k];
+    }
+    return vx__pool_take(map->device, &pages, map->queue, detail);
 }
 
 static vx_err upload(struct vx__loader *l, struct vx__array *to, const void *from, uint64_t bytes)

@@ -188,6 +188,7 @@ static void cuda_queue_destroy(struct vxk_queue *queue)
 static vx_err cuda_wait(struct vxk_queue *q)
 {
     VX_TRY_RET(vxk_cuda_enter(q));
+    q->n_waits++;
     return vxk_cuda_check(q, cudaStreamSynchronize(cuda_queue(q)->stream), "wait");
 }
 
@@ -277,41 +278,43 @@ static vx_err cuda_fill(struct vxk_queue *q, void *dst, int byte, uint64_t bytes
     return vxk_cuda_check(q, cudaMemsetAsync(dst, byte, bytes, cuda_queue(q)->stream), "fill");
 }
 
-cudaError_t vxk_cuda_launch_body(const struct vxk_cuda_launch *l, const struct vxk_cuda_kernel *kernel)
-{
-    uint32_t most = l->n_multiprocessors * COUNTED_BLOCKS_A_MULTIPROCESSOR;
-    dim3 grid = {1, 1, 1}, block = {VXK_CUDA_BLOCK, 1, 1};
-    void *argv[4];
-    /* Few elements are heavy ones as a rule: smaller blocks spread them over more multiprocessors. */
-    while (block.x > MIN_BLOCK && l->n <= block.x / 2 * l->n_multiprocessors)
-        block.x /= 2;
-    grid.x = l->n / block.x + (l->n % block.x != 0);
-    if (l->n_dev && grid.x > most)
-        grid.x = most;
-    argv[0] = (void *)(uintptr_t)l->args; /* copied by the call */
-    argv[1] = (void *)(uintptr_t)&l->n;
-    argv[2] = (void *)(uintptr_t)&l->n_dev;
-    argv[3] = (void *)(uintptr_t)&l->per;
-    return cudaLaunchKernel(kernel->function, grid, block, argv, 0, l->stream);
-}
-
 /* Launches kernel k over n elements, or over a count on the device that n bounds (n_dev not NULL). */
 static vx_err launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, size_t args_bytes,
                      const uint32_t *n_dev, uint32_t per, uint32_t n)
 {
-    const struct vxk_cuda_dev *d = cuda_dev(q->dev);
-    const struct vxk_cuda_launch l = {.stream = cuda_queue(q)->stream,
-                                      .n_multiprocessors = (uint32_t)d->n_multiprocessors,
-                                      .args = args,
-                                      .n = n,
-                                      .n_dev = n_dev,
-                                      .per = per};
+    uint32_t n_multiprocessors = (uint32_t)cuda_dev(q->dev)->n_multiprocessors;
+    uint32_t most = n_multiprocessors * COUNTED_BLOCKS_A_MULTIPROCESSOR;
+    dim3 grid = {1, 1, 1}, block = {VXK_CUDA_BLOCK, 1, 1};
+    void *argv[4];
     if ((unsigned)k >= VXK_N_KERNELS || args_bytes != kernels[k]->args_bytes)
         return VX_E_INVALID;
     VX_TRY_RET(vxk_cuda_enter(q));
     if (n == 0)
         return VX_OK;
-    return vxk_cuda_check(q, tuned[k] && d->tuned ? tuned[k](&l) : vxk_cuda_launch_body(&l, kernels[k]),
+    q->n_launches++;
+    if (tuned[k] && cuda_dev(q->dev)->tuned) {
+        const struct vxk_cuda_launch l = {.stream = cuda_queue(q)->stream,
+                                          .n_multiprocessors = n_multiprocessors,
+                                          .args = args,
+                                          .n = n,
+                                          .n_dev = n_dev,
+                                          .per = per};
+        cudaError_t e = tuned[k](&l);
+        if (e != cudaErrorNotSupported) /* else the variant does not know what these arguments ask for */
+            return vxk_cuda_check(q, e, vxk_kernel_name(k));
+    }
+    /* Few elements are heavy ones as a rule: smaller blocks spread them over more multiprocessors. */
+    while (block.x > MIN_BLOCK && n <= block.x / 2 * n_multiprocessors)
+        block.x /= 2;
+    grid.x = n / block.x + (n % block.x != 0);
+    if (n_dev && grid.x > most)
+        grid.x = most;
+    argv[0] = (void *)(uintptr_t)args; /* copied by the call */
+    argv[1] = &n;
+    argv[2] = &n_dev;
+    argv[3] = &per;
+    return vxk_cuda_check(q,
+                          cudaLaunchKernel(kernels[k]->function, grid, block, argv, 0, cuda_queue(q)->stream),
                           vxk_kernel_name(k));
 }
 

@@ -37,8 +37,6 @@ struct vxk_cuda_launch {
     const uint32_t *n_dev;
     uint32_t per;
 };
-/* Launches the body's kernel: what a variant does with arguments that it isn't made for. */
-cudaError_t vxk_cuda_launch_body(const struct vxk_cuda_launch *launch, const struct vxk_cuda_kernel *kernel);
 typedef cudaError_t vxk_cuda_tuned_fn(const struct vxk_cuda_launch *launch);
 #define VXK_TUNED(name) vxk_cuda_tuned_fn vxk_cuda_tuned_##name;
 #include "tuned.def"

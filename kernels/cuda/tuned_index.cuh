@@ -14,7 +14,7 @@
 namespace
 {
 
-enum { WARPS = 8, WORDS = 8 /* a warp looks at once for leaves in so many words */ };
+enum { WARPS = 8 /* a block */ };
 
 /* A word that has leaves, as the lanes of its warp see it. */
 struct word_at {
@@ -69,26 +69,49 @@ __device__ __forceinline__ void put(const struct vxk_index_build &b, uint32_t le
         b.first[leaf] = upto;
 }
 
-/* Runs op over the words of a grid: op.begin once a word, op.leaf for each leaf of it, op.end once more. */
+/* How the words of a grid are dealt to warps: `parts` warps a word, each every parts-th group of eight
+ * leaves. */
+struct shape {
+    uint32_t blocks, parts;
+};
+/* For a grid of at most so many chunks; in_multiprocessor: blocks that fit one. */
+inline struct shape shape_for(const struct vxk_cuda_launch *l, uint32_t n_chunks, uint32_t in_multiprocessor)
+{
+    uint32_t most = l->n_multiprocessors * in_multiprocessor, words = n_chunks * 64;
+    struct shape s = {most, 8};
+    while (s.parts > 1 && (uint64_t)words * s.parts > (uint64_t)most * WARPS)
+        s.parts /= 2;
+    if ((uint64_t)words * s.parts < (uint64_t)most * WARPS)
+        s.blocks = (words * s.parts + WARPS - 1) / WARPS;
+    s.blocks = s.blocks ? s.blocks : 1;
+    return s;
+}
+
+/* Runs op over the words of a grid: op.begin once a word (and part), op.leaf for each leaf of it, op.end. */
 template <class Op>
 __device__ __forceinline__ void over_words(Op &op, const struct vxk_index_word *words, const uint64_t *keys,
-                                           uint32_t n_words)
+                                           uint32_t n_words, uint32_t parts)
 {
     __shared__ uint8_t lists[WARPS][64];
     uint8_t *list = lists[threadIdx.x >> 5];
-    uint32_t lane = threadIdx.x & 31, e = lane & 3, n_warps = gridDim.x * WARPS;
-    for (uint32_t batch = blockIdx.x * WARPS + (threadIdx.x >> 5); batch * WORDS < n_words;
-         batch += n_warps) {
-        uint32_t i = batch * WORDS + lane;
-        ulonglong2 mine = lane < WORDS ? load2((const uint64_t *)&words[i]) : make_ulonglong2(0, 0);
+    uint32_t lane = threadIdx.x & 31, e = lane & 3, warp = blockIdx.x * WARPS + (threadIdx.x >> 5);
+    uint32_t part = warp % parts, step = gridDim.x * WARPS / parts;
+    /* Each lane looks at one of 32 words that are the warp's, far apart: dense regions are spread over all
+     * warps. */
+    for (uint64_t base = warp / parts; base < n_words; base += 32ull * step) {
+        uint64_t i = base + lane * (uint64_t)step;
+        ulonglong2 mine = i < n_words ? load2((const uint64_t *)&words[i]) : make_ulonglong2(0, 0);
         for (uint32_t left = __ballot_sync(~0u, mine.x != 0); left; left &= left - 1) {
             int from = __ffs((int)left) - 1;
             struct word_at w;
             uint32_t n;
             w.mask = __shfl_sync(~0u, mine.x, from);
+            n = vxk_popc64(w.mask);
+            if (part * 8 >= n)
+                continue;
             w.first = (uint32_t)__shfl_sync(~0u, mine.y, from);
-            w.chunk = (batch * WORDS + from) >> 6;
-            w.word = (batch * WORDS + from) & 63;
+            w.chunk = (uint32_t)((base + (uint32_t)from * (uint64_t)step) >> 6);
+            w.word = (uint32_t)(base + (uint32_t)from * (uint64_t)step) & 63;
             w.key = keys[w.chunk];
             __syncwarp();
             if (w.mask >> lane & 1)
@@ -97,19 +120,13 @@ __device__ __forceinline__ void over_words(Op &op, const struct vxk_index_word *
                 list[vxk_popc64(w.mask & ((1ull << (lane + 32)) - 1))] = (uint8_t)(lane + 32);
             op.begin(w, lane);
             __syncwarp();
-            n = vxk_popc64(w.mask);
-            for (uint32_t j = lane >> 2; j - (lane >> 2) < n; j += 8)
+            for (uint32_t j0 = part * 8; j0 < n; j0 += parts * 8) {
+                uint32_t j = j0 + (lane >> 2);
                 op.leaf(w, list[j < n ? j : 0], w.first + j, e, j < n);
+            }
             op.end(w, lane);
         }
     }
-}
-
-/* Blocks for a grid of at most so many chunks. */
-inline uint32_t blocks_for(const struct vxk_cuda_launch *l, uint32_t n_chunks)
-{
-    uint32_t blocks = n_chunks * (64 / WORDS / WARPS), most = l->n_multiprocessors * 8;
-    return blocks < 1 ? 1 : blocks < most ? blocks : most;
 }
 
 } // namespace

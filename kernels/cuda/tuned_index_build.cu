@@ -2,37 +2,44 @@
 #include "../body/index_build.h"
 #include "tuned.cuh"
 
-/* A warp a key. */
-static __global__ void __launch_bounds__(256)
-    rank(const __grid_constant__ struct vxk_index_rank_args a, struct vxk_tuned_count count)
+namespace
 {
-    uint32_t n = count.get(), lane = threadIdx.x & 31, warps = gridDim.x * 8;
-    for (uint32_t i = blockIdx.x * 8 + (threadIdx.x >> 5); i < n; i += warps) {
-        uint64_t key = a.b.found[i];
-        uint32_t before = 0;
-        if (a.in_order)
-            before = i;
-        else {
+
+enum { RANK_KEYS = 4 };
+
+/* A warp takes four keys and compares them with all. */
+__global__ void __launch_bounds__(128) rank(const __grid_constant__ struct vxk_index_rank_args a,
+                                            uint32_t most, const uint32_t *n_dev, uint32_t per)
+{
+    uint32_t n = vxk_launch_end(most, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * 4;
+    for (uint32_t i = (blockIdx.x * 4 + (threadIdx.x >> 5)) * RANK_KEYS; i < n; i += warps * RANK_KEYS) {
+        uint64_t key[RANK_KEYS];
+        uint32_t before[RANK_KEYS] = {0};
+#pragma unroll
+        for (uint32_t j = 0; j < RANK_KEYS; j++)
+            key[j] = a.b.found[min(i + j, n - 1)];
+        if (!a.in_order) {
 #pragma unroll 4
-            for (uint32_t k = lane; k < n; k += 32)
-                before += a.b.found[k] < key;
-            before = __reduce_add_sync(~0u, before);
+            for (uint32_t k = lane; k < n; k += 32) {
+                uint64_t other = a.b.found[k];
+#pragma unroll
+                for (uint32_t j = 0; j < RANK_KEYS; j++)
+                    before[j] += other < key[j];
+            }
         }
-        if (lane == 0)
-            vxk_index_rank_put(&a.b, key, before);
+#pragma unroll
+        for (uint32_t j = 0; j < RANK_KEYS; j++) {
+            uint32_t sum = a.in_order ? i + j : vxk_warp_sum(before[j]);
+            if (lane == j && i + j < n)
+                vxk_index_rank_put(&a.b, key[j], sum);
+        }
     }
-}
-extern "C" cudaError_t vxk_cuda_tuned_index_rank(const struct vxk_cuda_launch *l)
-{
-    rank<<<vxk_tuned_blocks(l, 8, 8), 256, 0, l->stream>>>(*(const struct vxk_index_rank_args *)l->args,
-                                                           vxk_tuned_count_of(l));
-    return cudaGetLastError();
 }
 
 enum { SCAN_BLOCK = 1024, SCAN_EACH = 4 };
 
 /* One block over all chunks. */
-static __global__ void __launch_bounds__(SCAN_BLOCK)
+__global__ void __launch_bounds__(SCAN_BLOCK)
     scan_leaves(const __grid_constant__ struct vxk_index_scan_leaves_args a)
 {
     __shared__ uint64_t sums[32];
@@ -47,7 +54,7 @@ static __global__ void __launch_bounds__(SCAN_BLOCK)
             v[k] = at + k < n ? b->chunk_leaf[at + k] : 0;
             own += v[k];
         }
-        before = carry + vxk_block_scan(own, sums, &total) - own;
+        before = carry + vxk_block_upto(own, sums, &total) - own;
 #pragma unroll
         for (uint32_t k = 0; k < SCAN_EACH; k++) {
             if (at + k < n)
@@ -61,13 +68,8 @@ static __global__ void __launch_bounds__(SCAN_BLOCK)
         vxk_index_scan_end(b, carry);
     }
 }
-extern "C" cudaError_t vxk_cuda_tuned_index_scan_leaves(const struct vxk_cuda_launch *l)
-{
-    scan_leaves<<<1, SCAN_BLOCK, 0, l->stream>>>(*(const struct vxk_index_scan_leaves_args *)l->args);
-    return cudaGetLastError();
-}
 
-static __global__ void __launch_bounds__(SCAN_BLOCK)
+__global__ void __launch_bounds__(SCAN_BLOCK)
     scan_voxels(const __grid_constant__ struct vxk_index_scan_voxels_args a)
 {
     __shared__ uint64_t sums[32];
@@ -82,7 +84,7 @@ static __global__ void __launch_bounds__(SCAN_BLOCK)
             v[k] = at + k < n ? b->chunk_voxel[at + k] : 0;
             own += v[k];
         }
-        before = carry + vxk_block_scan(own, sums, &total) - own;
+        before = carry + vxk_block_upto(own, sums, &total) - own;
 #pragma unroll
         for (uint32_t k = 0; k < SCAN_EACH; k++) {
             if (at + k < n)
@@ -96,47 +98,42 @@ static __global__ void __launch_bounds__(SCAN_BLOCK)
         b->counts->n_voxels = carry;
     }
 }
-extern "C" cudaError_t vxk_cuda_tuned_index_scan_voxels(const struct vxk_cuda_launch *l)
-{
-    scan_voxels<<<1, SCAN_BLOCK, 0, l->stream>>>(*(const struct vxk_index_scan_voxels_args *)l->args);
-    return cudaGetLastError();
-}
 
-/* A block a chunk; four threads a word, 16 cells each. */
-static __global__ void __launch_bounds__(256)
-    expand(const __grid_constant__ struct vxk_index_expand_args a, struct vxk_tuned_count count)
+/* A block a chunk; four threads a word, 16 cells each.  Places are gathered first, so that they are stored in
+ * lines. */
+__global__ void __launch_bounds__(256) expand(const __grid_constant__ struct vxk_index_expand_args a,
+                                              uint32_t most, const uint32_t *n_dev, uint32_t per)
 {
     __shared__ uint32_t sums[8];
-    uint32_t n = count.get(), t = threadIdx.x;
+    __shared__ uint16_t cells_of[4096];
+    uint32_t n = vxk_launch_end(most, n_dev, per), t = threadIdx.x;
     for (uint32_t c = blockIdx.x; c < n; c += gridDim.x) {
         struct vxk_index_word *word = &a.b.words[(uint64_t)c * 64 + (t >> 2)];
         uint32_t cells = (uint32_t)(word->mask >> (16 * (t & 3))) & 0xffff, own = __popc(cells), total;
-        uint32_t at = a.b.chunk_leaf[c] + vxk_block_scan(own, sums, &total) - own;
+        uint32_t first = a.b.chunk_leaf[c], at = vxk_block_upto(own, sums, &total) - own;
         if ((t & 3) == 0)
-            word->first = at;
+            word->first = first + at;
         for (; cells; cells &= cells - 1)
-            a.b.place[at++] = c << 12 | t >> 2 << 6 | (t & 3) << 4 | (uint32_t)(__ffs((int)cells) - 1);
+            cells_of[at++] = (uint16_t)(t >> 2 << 6 | (t & 3) << 4 | (uint32_t)(__ffs((int)cells) - 1));
+        __syncthreads();
+        for (uint32_t i = t; i < total; i += 256)
+            a.b.place[first + i] = c << 12 | cells_of[i];
+        __syncthreads();
     }
-}
-extern "C" cudaError_t vxk_cuda_tuned_index_expand(const struct vxk_cuda_launch *l)
-{
-    expand<<<vxk_tuned_blocks(l, 1, 8), 256, 0, l->stream>>>(*(const struct vxk_index_expand_args *)l->args,
-                                                             vxk_tuned_count_of(l));
-    return cudaGetLastError();
 }
 
 /* A block a chunk. */
-static __global__ void __launch_bounds__(256)
-    number(const __grid_constant__ struct vxk_index_number_args a, struct vxk_tuned_count count)
+__global__ void __launch_bounds__(256) number(const __grid_constant__ struct vxk_index_number_args a,
+                                              uint32_t most, const uint32_t *n_dev, uint32_t per)
 {
     __shared__ uint32_t sums[8];
-    uint32_t n = count.get(), t = threadIdx.x;
+    uint32_t n = vxk_launch_end(most, n_dev, per), t = threadIdx.x;
     for (uint32_t c = blockIdx.x; c < n; c += gridDim.x) {
         uint32_t begin = a.b.chunk_leaf[c], end = a.b.chunk_leaf[c + 1], carry = 0;
         for (uint32_t base = begin; base < end; base += 512) {
-            uint32_t at = base + 2 * t, own0 = at < end ? a.b.first[at] : 0,
-                     own1 = at + 1 < end ? a.b.first[at + 1] : 0;
-            uint32_t total, before = carry + vxk_block_scan(own0 + own1, sums, &total) - own0 - own1;
+            uint32_t at = base + 2 * t;
+            uint32_t own0 = at < end ? a.b.first[at] : 0, own1 = at + 1 < end ? a.b.first[at + 1] : 0;
+            uint32_t total, before = carry + vxk_block_upto(own0 + own1, sums, &total) - own0 - own1;
             if (at < end)
                 a.b.first[at] = before;
             if (at + 1 < end)
@@ -152,9 +149,20 @@ static __global__ void __launch_bounds__(256)
         }
     }
 }
-extern "C" cudaError_t vxk_cuda_tuned_index_number(const struct vxk_cuda_launch *l)
+
+} // namespace
+
+VXK_TUNED_LAUNCH(index_rank, rank, 128, 4 * RANK_KEYS, 16)
+VXK_TUNED_LAUNCH(index_expand, expand, 256, 1, 8)
+VXK_TUNED_LAUNCH(index_number, number, 256, 1, 8)
+
+extern "C" cudaError_t vxk_cuda_tuned_index_scan_leaves(const struct vxk_cuda_launch *l)
 {
-    number<<<vxk_tuned_blocks(l, 1, 8), 256, 0, l->stream>>>(*(const struct vxk_index_number_args *)l->args,
-                                                             vxk_tuned_count_of(l));
+    scan_leaves<<<1, SCAN_BLOCK, 0, l->stream>>>(*(const struct vxk_index_scan_leaves_args *)l->args);
+    return cudaGetLastError();
+}
+extern "C" cudaError_t vxk_cuda_tuned_index_scan_voxels(const struct vxk_cuda_launch *l)
+{
+    scan_voxels<<<1, SCAN_BLOCK, 0, l->stream>>>(*(const struct vxk_index_scan_voxels_args *)l->args);
     return cudaGetLastError();
 }

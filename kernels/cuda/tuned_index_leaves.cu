@@ -32,11 +32,11 @@ struct merge_op {
     }
 };
 __global__ void __launch_bounds__(WARPS * 32)
-    merge_leaves(const __grid_constant__ struct vxk_index_merge_leaves_args a)
+    merge_leaves(const __grid_constant__ struct vxk_index_merge_leaves_args a, uint32_t parts)
 {
     __shared__ ulonglong2 words[WARPS][VXK_INDEX_MAX_MERGE];
     merge_op op = {a.op, words[threadIdx.x >> 5]};
-    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64);
+    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
 }
 
 /* ---------------------------------------------------------------- prune */
@@ -62,10 +62,10 @@ struct prune_op {
     }
 };
 __global__ void __launch_bounds__(WARPS * 32)
-    prune_leaves(const __grid_constant__ struct vxk_index_prune_leaves_args a)
+    prune_leaves(const __grid_constant__ struct vxk_index_prune_leaves_args a, uint32_t parts)
 {
     prune_op op = {a.op, {0, 0}};
-    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64);
+    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
 }
 
 /* ---------------------------------------------------------------- coarsen, refine */
@@ -104,11 +104,11 @@ struct coarsen_op {
     }
 };
 __global__ void __launch_bounds__(WARPS * 32)
-    coarsen_leaves(const __grid_constant__ struct vxk_index_coarsen_leaves_args a)
+    coarsen_leaves(const __grid_constant__ struct vxk_index_coarsen_leaves_args a, uint32_t parts)
 {
     __shared__ ulonglong2 words[WARPS][8];
     coarsen_op op = {a.op, words[threadIdx.x >> 5]};
-    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64);
+    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
 }
 
 struct refine_op {
@@ -139,10 +139,10 @@ struct refine_op {
     }
 };
 __global__ void __launch_bounds__(WARPS * 32)
-    refine_leaves(const __grid_constant__ struct vxk_index_refine_leaves_args a)
+    refine_leaves(const __grid_constant__ struct vxk_index_refine_leaves_args a, uint32_t parts)
 {
     refine_op op = {a.op, {0, 0}, 0};
-    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64);
+    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
 }
 
 /* ---------------------------------------------------------------- dilate, erode (radius 1) */
@@ -277,11 +277,11 @@ template <int SHAPE> struct dilate_op {
 };
 template <int SHAPE>
 __global__ void __launch_bounds__(WARPS * 32, 4)
-    dilate_leaves(const __grid_constant__ struct vxk_index_dilate_leaves_args a)
+    dilate_leaves(const __grid_constant__ struct vxk_index_dilate_leaves_args a, uint32_t parts)
 {
     __shared__ struct neighbours nb[WARPS];
     dilate_op<SHAPE> op = {a.op, &nb[threadIdx.x >> 5]};
-    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64);
+    over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
 }
 
 template <int SHAPE> struct erode_op {
@@ -303,54 +303,57 @@ template <int SHAPE> struct erode_op {
     }
 };
 template <int SHAPE>
-__global__ void __launch_bounds__(WARPS * 32, 4) erode(const __grid_constant__ struct vxk_index_erode_args a)
+__global__ void __launch_bounds__(WARPS * 32, 4)
+    erode(const __grid_constant__ struct vxk_index_erode_args a, uint32_t parts)
 {
     __shared__ struct neighbours nb[WARPS];
     erode_op<SHAPE> op = {a, &nb[threadIdx.x >> 5]};
-    over_words(op, a.g.words, a.g.keys, a.g.n_chunks * 64);
+    over_words(op, a.g.words, a.g.keys, a.g.n_chunks * 64, parts);
 }
 
 } // namespace
 
-#define VXK_LEAVES(name)                                                                                     \
+/* Launches `kernel` over the words of the result. */
+#define VXK_LEAVES(name, in_multiprocessor)                                                                  \
     extern "C" cudaError_t vxk_cuda_tuned_index_##name##_leaves(const struct vxk_cuda_launch *l)             \
     {                                                                                                        \
         const struct vxk_index_##name##_leaves_args *a =                                                     \
             (const struct vxk_index_##name##_leaves_args *)l->args;                                          \
-        name##_leaves<<<blocks_for(l, a->op.b.chunk_room), WARPS * 32, 0, l->stream>>>(*a);                  \
+        struct shape s = shape_for(l, a->op.b.chunk_room, in_multiprocessor);                                \
+        name##_leaves<<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);                                  \
         return cudaGetLastError();                                                                           \
     }
-VXK_LEAVES(merge)
-VXK_LEAVES(prune)
-VXK_LEAVES(coarsen)
-VXK_LEAVES(refine)
+VXK_LEAVES(merge, 6)
+VXK_LEAVES(prune, 6)
+VXK_LEAVES(coarsen, 5)
+VXK_LEAVES(refine, 6)
 
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_leaves(const struct vxk_cuda_launch *l)
 {
     const struct vxk_index_dilate_leaves_args *a = (const struct vxk_index_dilate_leaves_args *)l->args;
-    uint32_t blocks = blocks_for(l, a->op.b.chunk_room);
+    struct shape s = shape_for(l, a->op.b.chunk_room, 4);
     if (a->op.radius != 1)
-        return vxk_cuda_launch_body(l, &vxk_cuda_kernel_index_dilate_leaves);
+        return cudaErrorNotSupported;
     if (a->op.shape == VXK_MORPH_FACES)
-        dilate_leaves<VXK_MORPH_FACES><<<blocks, WARPS * 32, 0, l->stream>>>(*a);
+        dilate_leaves<VXK_MORPH_FACES><<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);
     else if (a->op.shape == VXK_MORPH_EDGES)
-        dilate_leaves<VXK_MORPH_EDGES><<<blocks, WARPS * 32, 0, l->stream>>>(*a);
+        dilate_leaves<VXK_MORPH_EDGES><<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);
     else
-        dilate_leaves<VXK_MORPH_BOX><<<blocks, WARPS * 32, 0, l->stream>>>(*a);
+        dilate_leaves<VXK_MORPH_BOX><<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);
     return cudaGetLastError();
 }
 
 extern "C" cudaError_t vxk_cuda_tuned_index_erode(const struct vxk_cuda_launch *l)
 {
     const struct vxk_index_erode_args *a = (const struct vxk_index_erode_args *)l->args;
-    uint32_t blocks = blocks_for(l, a->g.n_chunks);
+    struct shape s = shape_for(l, a->g.n_chunks, 4);
     if (a->radius != 1)
-        return vxk_cuda_launch_body(l, &vxk_cuda_kernel_index_erode);
+        return cudaErrorNotSupported;
     if (a->shape == VXK_MORPH_FACES)
-        erode<VXK_MORPH_FACES><<<blocks, WARPS * 32, 0, l->stream>>>(*a);
+        erode<VXK_MORPH_FACES><<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);
     else if (a->shape == VXK_MORPH_EDGES)
-        erode<VXK_MORPH_EDGES><<<blocks, WARPS * 32, 0, l->stream>>>(*a);
+        erode<VXK_MORPH_EDGES><<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);
     else
-        erode<VXK_MORPH_BOX><<<blocks, WARPS * 32, 0, l->stream>>>(*a);
+        erode<VXK_MORPH_BOX><<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);
     return cudaGetLastError();
 }
