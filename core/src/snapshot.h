@@ -40,6 +40,9 @@ void vx__scratch_free(struct vx_map *map, void *ptr);
 vx_err vx__hold_alloc(struct vx_map *map, uint64_t bytes, void **out, struct vx_detail *detail);
 void vx__hold_free(struct vx_map *map, void *ptr);
 
+/* Scratch that one piece of a reader's work should stay within: a share of the cap, 64 MiB to 1 GiB. */
+uint64_t vx__scratch_budget(const struct vx_map *map);
+
 struct vxk_dev *vx__map_dev(struct vx_map *map);
 /* Parameters in force, constant for the map's life. */
 const struct vx_map_params *vx__map_params(struct vx_map *map);
@@ -50,6 +53,8 @@ struct vx__reader_state {
     struct vxk_queue *queue; /* high priority */
     void *esdf;
     void (*esdf_destroy)(struct vx_map *map, void *esdf);
+    void *room; /* buffers of small queries; destroyed with the map */
+    void (*room_destroy)(struct vx_map *map, void *room);
 };
 /* Locks the map's reader side (one query at a time a map) and gives its state; unlock when done. */
 vx_err vx__reader_lock(struct vx_map *map, struct vx__reader_state **out);

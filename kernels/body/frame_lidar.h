@@ -183,12 +183,12 @@ enum { VXK_FEW_BEAMS = 96 };
 /* Half a diagonal of a cell and the half voxel to either side of a beam that it clears, and a little more. */
 #define VXK_CELL_REACH 6.6f
 
-/* The bins whose beams may clear voxels of a cell round q (sensor coordinates; a moving sensor's when it
- * looked there); 0: more than VXK_FEW_BEAMS. */
+/* The bins whose beams may clear voxels of a cell round q (sensor coordinates); 0: more than VXK_FEW_BEAMS.
+ */
 VXK_FN int vxk_cell_bins(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q,
                          int32_t rect[4])
 {
-    return vxk_lidar_rect(f, s, q, VXK_CELL_REACH, f->skew_turn > 0.0f ? VXK_SKEW_SLACK : 0.0f, rect) &&
+    return vxk_lidar_rect(f, s, q, VXK_CELL_REACH, s->skew.on ? VXK_SKEW_SLACK : 0.0f, rect) &&
            (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) <= VXK_FEW_BEAMS;
 }
 
@@ -208,13 +208,14 @@ VXK_FN float vxk_clear_to(const struct vxk_frame *f, float range)
     return range < VXK_D_OPEN ? range - f->clear : f->max_d;
 }
 
-/* May a beam clear anything in the cell round q (sensor coordinates)?  Looks at ranges only. */
+/* May a beam clear anything in the cell round q (sensor coordinates)?  Looks at ranges only.  A moving
+ * sensor's beams are left to vxk_frame_beams. */
 VXK_FN int vxk_lidar_reaches(const struct vxk_frame *f, const struct vxk_frame_space *s,
                              const struct vxk_vec3 *q)
 {
     int32_t rect[4];
     float d2 = q->x * q->x + q->y * q->y + q->z * q->z, nearest;
-    if (f->skew_turn > 0.0f || !vxk_cell_bins(f, s, q, rect))
+    if (s->skew.on || !vxk_cell_bins(f, s, q, rect))
         return 1;
     nearest = vxk_sqrt(vxk_max(d2 - VXK_CELL_REACH * VXK_CELL_REACH, 0.0f)) - (VXK_CELL_REACH + 0.01f);
     for (int32_t v = rect[0]; v <= rect[1]; v++) {
@@ -546,8 +547,8 @@ VXK_FN int32_t vxk_hit_mean(uint64_t acc, int32_t *count)
     return (int32_t)(sum >= 0 ? (sum + n / 2) / n : -((-sum + n / 2) / n));
 }
 
-/* Did this ray pass within half a voxel of the point v (map axes, from its origin) and go on? */
-VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float v[3])
+/* Did a ray from the origin pass within half a voxel of the point v (map axes) and go on? */
+VXK_FN int vxk_line_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float v[3])
 {
     float c0, c1, c2, along = v[0] * ray->d[0] + v[1] * ray->d[1] + v[2] * ray->d[2];
     if (!(along > 0.0f))
@@ -565,11 +566,16 @@ VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, 
            v[0] * ray->n[0] + v[1] * ray->n[1] + v[2] * ray->n[2] - ray->r * ray->nd > f->clear_plane;
 }
 
-/* The point w (map axes, from f.t) as seen from where ray i began. */
-VXK_FN void vxk_from_ray(const struct vxk_frame_space *s, uint32_t i, const float w[3], float v[3])
+/* Did ray i pass within half a voxel of the point w (map axes, from f.t) and go on? */
+VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_frame_space *s, uint32_t i,
+                          const float w[3])
 {
-    for (uint32_t k = 0; k < 3; k++)
-        v[k] = s->skew.on ? w[k] - s->skew.origin[3 * (uint64_t)i + k] : w[k];
+    const struct vxk_ray *ray = &s->ray[i];
+    float v[3] = {w[0], w[1], w[2]};
+    if (s->skew.on)
+        for (uint32_t k = 0; k < 3; k++)
+            v[k] -= s->skew.origin[3 * (uint64_t)i + k];
+    return vxk_line_clears(f, ray, v);
 }
 
 #endif

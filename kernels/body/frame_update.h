@@ -33,9 +33,8 @@ VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
 
 /* A leaf as the frame sees it. */
 struct vxk_view {
-    struct vxk_vec3 first; /* sensor coordinates of its first voxel's centre */
-    float corner[3];       /* the same in map axes, from the sensor */
-    uint32_t hit;          /* touched leaf (LiDAR) or VXK_NONE */
+    struct vxk_vec3 first; /* depth: sensor coordinates of its first voxel's centre */
+    uint32_t hit;          /* LiDAR: touched leaf or VXK_NONE */
     const uint64_t *clear; /* LiDAR: what its beams cleared, or NULL: nothing */
 };
 
@@ -45,15 +44,17 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
 {
     struct vxk_view v;
     int32_t base[3];
-    vxk_frame_cell_base(a, fw, cell, base);
-    v.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
-    for (int k = 0; k < 3; k++)
-        v.corner[k] = ((float)base[k] + 0.5f) - a->f.t[k];
-    v.hit = a->f.sensor == VXK_SENSOR_LIDAR
-                ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
-                : VXK_NONE;
-    v.clear =
-        a->f.sensor == VXK_SENSOR_LIDAR && a->f.carve ? &a->s.clear[(uint64_t)work * 8] : (const uint64_t *)0;
+    v.first.x = v.first.y = v.first.z = 0.0f;
+    v.hit = VXK_NONE;
+    v.clear = (const uint64_t *)0;
+    if (a->f.sensor == VXK_SENSOR_DEPTH) {
+        vxk_frame_cell_base(a, fw, cell, base);
+        v.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
+    } else {
+        v.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
+        if (a->f.carve)
+            v.clear = &a->s.clear[(uint64_t)work * 8];
+    }
     return v;
 }
 
@@ -66,12 +67,12 @@ struct vxk_row {
 };
 
 /* Sensor coordinates of the row's first voxel. */
-VXK_FN struct vxk_vec3 vxk_row_start(const float *R, const struct vxk_view *v, uint32_t x, uint32_t y)
+VXK_FN struct vxk_vec3 vxk_row_start(const float *R, const struct vxk_vec3 *first, uint32_t x, uint32_t y)
 {
     struct vxk_vec3 p;
-    p.x = v->first.x + ((float)x * R[0] + (float)y * R[3]);
-    p.y = v->first.y + ((float)x * R[1] + (float)y * R[4]);
-    p.z = v->first.z + ((float)x * R[2] + (float)y * R[5]);
+    p.x = first->x + ((float)x * R[0] + (float)y * R[3]);
+    p.y = first->y + ((float)x * R[1] + (float)y * R[4]);
+    p.z = first->z + ((float)x * R[2] + (float)y * R[5]);
     return p;
 }
 
@@ -157,7 +158,7 @@ VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_vie
 {
     o->band = o->near = o->free = 0;
     if (a->f.sensor == VXK_SENSOR_DEPTH) {
-        struct vxk_vec3 p = vxk_row_start(a->f.R, v, x, y);
+        struct vxk_vec3 p = vxk_row_start(a->f.R, &v->first, x, y);
         vxk_row_depth(a, &p, o);
         if (!a->f.carve)
             o->near = o->free = 0;
@@ -213,7 +214,8 @@ struct vxk_pass {
     int m, p, q; /* the ray's main axis, and the other two in order */
 };
 
-/* Can the ray clear voxels of the cell whose first voxel's centre is `corner` (map axes, from the sensor)? */
+/* Can the ray clear voxels of the cell whose first voxel's centre is `corner` (map axes, from where it
+ * began)? */
 VXK_FN int vxk_beam_meets(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
                           struct vxk_pass *o)
 {
@@ -264,7 +266,7 @@ VXK_FN uint32_t vxk_beam_slice(const struct vxk_frame *f, const struct vxk_ray *
         w[1] = corner[1] + (float)y;
         w[2] = corner[2] + (float)z;
         n[k] = (uint32_t)(x << 6 | y << 3 | z) & 511;
-        if (i >= 0 && i <= 7 && j >= 0 && j <= 7 && vxk_ray_clears(f, ray, w))
+        if (i >= 0 && i <= 7 && j >= 0 && j <= 7 && vxk_line_clears(f, ray, w))
             found |= 1u << k;
     }
     return found;
@@ -277,36 +279,68 @@ VXK_FN uint32_t vxk_bin_may_clear(const struct vxk_frame *f, int32_t bin, float 
     return (bin >= 0) & (range > 0.0f) & (vxk_min(range, f->max_d + f->clear) - dist > f->clear - 1.0f);
 }
 
-/* Asks the bins of a row's voxels for their beams: bit k of the result is set where voxel k is cleared.  R:
- * the pose that v->first is in. */
-VXK_FN uint32_t vxk_row_clears(const struct vxk_frame_args *a, const struct vxk_view *v, const float *R,
-                               uint32_t x, uint32_t y)
+/* A cell as a LiDAR sees it: in the axes that the sensor had when it looked there. */
+struct vxk_sight {
+    float corner[3];        /* its first voxel's centre, map axes, from f.t */
+    const float *R;         /* axes */
+    struct vxk_vec3 first;  /* its first voxel's centre and */
+    struct vxk_vec3 middle; /* its own in those axes */
+};
+
+VXK_FN struct vxk_sight vxk_sight_cell(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
+                                       uint32_t cell)
+{
+    struct vxk_sight o;
+    int32_t base[3];
+    vxk_frame_cell_base(a, fw, cell, base);
+    for (int k = 0; k < 3; k++)
+        o.corner[k] = ((float)base[k] + 0.5f) - a->f.t[k];
+    if (a->s.skew.on) {
+        float middle[3] = {o.corner[0] + 3.5f, o.corner[1] + 3.5f, o.corner[2] + 3.5f};
+        const struct vxk_column *c = &a->s.skew.column[vxk_skew_column(&a->f, &a->s, middle)];
+        o.R = c->R;
+        o.first = vxk_column_local(c, o.corner);
+        o.middle = vxk_column_local(c, middle);
+    } else {
+        o.R = a->f.R;
+        o.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
+        o.middle = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
+    }
+    return o;
+}
+
+/* A cell's first voxel from where ray i began. */
+VXK_FN void vxk_ray_corner(const struct vxk_frame_space *s, uint32_t i, const float corner[3], float o[3])
+{
+    for (uint32_t k = 0; k < 3; k++)
+        o[k] = s->skew.on ? corner[k] - s->skew.origin[3 * (uint64_t)i + k] : corner[k];
+}
+
+/* Asks the bins of a row's voxels for their beams: bit k of the result is set where voxel k is cleared. */
+VXK_FN uint32_t vxk_row_clears(const struct vxk_frame_args *a, const struct vxk_sight *v, uint32_t x,
+                               uint32_t y)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
-    struct vxk_vec3 p = vxk_row_start(R, v, x, y);
+    struct vxk_vec3 p = vxk_row_start(v->R, &v->first, x, y);
+    const float sx = v->R[6], sy = v->R[7], sz = v->R[8];
     uint32_t maybe[8], clear = 0;
     int32_t bin[8];
     float range[8];
     for (int k = 0; k < 8; k++)
-        bin[k] = vxk_lidar_bin(f, s, p.x + (float)k * R[6], p.y + (float)k * R[7], p.z + (float)k * R[8]);
+        bin[k] = vxk_lidar_bin(f, s, p.x + (float)k * sx, p.y + (float)k * sy, p.z + (float)k * sz);
     for (int k = 0; k < 8; k++)
         range[k] = s->depth[vxk_maxi(bin[k], 0)];
     for (int k = 0; k < 8; k++) {
-        float px = p.x + (float)k * R[6], py = p.y + (float)k * R[7], pz = p.z + (float)k * R[8];
+        float px = p.x + (float)k * sx, py = p.y + (float)k * sy, pz = p.z + (float)k * sz;
         maybe[k] = vxk_bin_may_clear(f, bin[k], range[k], vxk_sqrt(px * px + py * py + pz * pz));
     }
     for (uint32_t k = 0; k < 8; k++) {
-        float w[3], from_ray[3];
-        uint32_t at;
-        if (!maybe[k])
-            continue;
+        float w[3];
         w[0] = v->corner[0] + (float)x;
         w[1] = v->corner[1] + (float)y;
         w[2] = v->corner[2] + (float)k;
-        at = vxk_bin_ray(f, s, bin[k]);
-        vxk_from_ray(s, at, w, from_ray);
-        if (vxk_ray_clears(f, &s->ray[at], from_ray))
+        if (maybe[k] && vxk_ray_clears(f, s, vxk_bin_ray(f, s, bin[k]), w))
             clear |= 1u << k;
     }
     return clear;
@@ -319,42 +353,31 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
-    uint32_t cell = s->work[i] & 63;
-    const struct vxk_frame_word *fw = &s->word[s->work[i] >> 6];
-    struct vxk_view view = vxk_view_cell(a, fw, cell, i);
+    struct vxk_sight sight = vxk_sight_cell(a, &s->word[s->work[i] >> 6], s->work[i] & 63);
     uint64_t clear[8];
-    struct vxk_vec3 q;
-    const float *R = f->R;
-    int32_t base[3], rect[4];
+    int32_t rect[4];
     for (int x = 0; x < 8; x++)
         clear[x] = 0;
-    vxk_frame_cell_base(a, fw, cell, base);
-    q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-    if (fw->flags & VXK_WORD_QUIET) {
-        rect[0] = rect[2] = 0;
-        rect[1] = rect[3] = -1;
-    } else if (s->skew.on) { /* the sensor as it was when it looked there */
-        float middle[3] = {view.corner[0] + 3.5f, view.corner[1] + 3.5f, view.corner[2] + 3.5f};
-        const struct vxk_column *column = &s->skew.column[vxk_skew_column(f, s, middle)];
-        view.first = vxk_column_local(column, view.corner);
-        q = vxk_column_local(column, middle);
-        R = column->R;
+    if (s->word[s->work[i] >> 6].flags & VXK_WORD_QUIET) {
+        for (int x = 0; x < 8; x++)
+            a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = 0;
+        return;
     }
-    if (fw->flags & VXK_WORD_QUIET || vxk_cell_bins(f, s, &q, rect)) {
+    if (vxk_cell_bins(f, s, &sight.middle, rect)) {
         for (int32_t v = rect[0]; v <= rect[1]; v++) {
             for (int32_t u = rect[2]; u <= rect[3]; u++) {
                 int32_t c = vxk_turned_column(f, u), bin = v * f->width + c;
-                const struct vxk_ray *ray;
                 struct vxk_pass pass;
                 float corner[3];
+                uint32_t ray;
                 if (c < 0 || !(s->depth[bin] > 0.0f))
                     continue;
-                ray = &s->ray[vxk_bin_ray(f, s, bin)];
-                vxk_from_ray(s, vxk_bin_ray(f, s, bin), view.corner, corner);
-                if (!vxk_beam_meets(f, ray, corner, &pass))
+                ray = vxk_bin_ray(f, s, bin);
+                vxk_ray_corner(s, ray, sight.corner, corner);
+                if (!vxk_beam_meets(f, &s->ray[ray], corner, &pass))
                     continue;
                 for (int slice = 0; slice < 8; slice++) {
-                    uint32_t n[4], found = vxk_beam_slice(f, ray, corner, &pass, slice, n);
+                    uint32_t n[4], found = vxk_beam_slice(f, &s->ray[ray], corner, &pass, slice, n);
                     for (; found; found &= found - 1) {
                         uint32_t k = n[vxk_ctz32(found)];
                         clear[k >> 6] |= 1ull << (k & 63);
@@ -365,7 +388,7 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
     } else {
         for (uint32_t x = 0; x < 8; x++)
             for (uint32_t y = 0; y < 8; y++)
-                clear[x] |= (uint64_t)vxk_row_clears(a, &view, R, x, y) << (8 * y);
+                clear[x] |= (uint64_t)vxk_row_clears(a, &sight, x, y) << (8 * y);
     }
     for (int x = 0; x < 8; x++)
         a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = clear[x];

@@ -7,6 +7,7 @@
 #include "digest.h"
 #include "esdf.h"
 #include "frame.h"
+#include "index.h"
 #include "load.h"
 #include "mesh.h"
 #include "pool.h"

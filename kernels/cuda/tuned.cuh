@@ -49,6 +49,45 @@ static __device__ __forceinline__ uint32_t vxk_warp_scan(uint32_t x, uint32_t la
     return x;
 }
 
+/* Sum of x over this lane and those before it, of any integer type. */
+template <typename T> static __device__ __forceinline__ T vxk_warp_upto(T x)
+{
+    uint32_t lane = threadIdx.x & (VXK_WARP - 1);
+#pragma unroll
+    for (uint32_t o = 1; o < VXK_WARP; o <<= 1) {
+        T y = __shfl_up_sync(VXK_FULL, x, o);
+        if (lane >= o)
+            x += y;
+    }
+    return x;
+}
+
+/* Sum of x over this thread and those before it, and over all.  sums: one T a warp, shared; every thread of
+ * the block calls. */
+template <typename T> static __device__ __forceinline__ T vxk_block_upto(T x, T *sums, T *total)
+{
+    uint32_t lane = threadIdx.x & (VXK_WARP - 1), warp = threadIdx.x / VXK_WARP,
+             n_warps = blockDim.x / VXK_WARP;
+    T before = 0, all = 0;
+    x = vxk_warp_upto(x);
+    __syncthreads(); /* the last call's sums were read */
+    if (lane == VXK_WARP - 1)
+        sums[warp] = x;
+    __syncthreads();
+    if (n_warps <= 8) {
+        for (uint32_t k = 0; k < n_warps; k++) {
+            before += k < warp ? sums[k] : 0;
+            all += sums[k];
+        }
+    } else {
+        T own = lane < n_warps ? sums[lane] : 0, upto = vxk_warp_upto(own);
+        before = __shfl_sync(VXK_FULL, upto - own, warp);
+        all = __shfl_sync(VXK_FULL, upto, VXK_WARP - 1);
+    }
+    *total = all;
+    return before + x;
+}
+
 /* Blocks for n elements with `in_block` of them a block, no more than `most` a multiprocessor. */
 static inline uint32_t vxk_blocks_for(const struct vxk_cuda_launch *l, uint32_t n, uint32_t in_block,
                                       uint32_t most)

@@ -73,14 +73,14 @@ static __device__ __forceinline__ struct vxk_said vxk_depth_says(const struct vx
     return vxk_pixel_says(&a->f, o.x + seen, o.y, o.z + seen, p->z);
 }
 
-/* Sensor coordinates of voxel (x, y, z) of a leaf: as rows of the body have them. */
-static __device__ __forceinline__ struct vxk_vec3
-vxk_voxel_at(const struct vxk_frame *f, const struct vxk_view *v, uint32_t x, uint32_t y, uint32_t z)
+/* Voxel (x, y, z) of a leaf in the axes R: as rows of the body have it. */
+static __device__ __forceinline__ struct vxk_vec3 vxk_voxel_at(const float *R, const struct vxk_vec3 *first,
+                                                               uint32_t x, uint32_t y, uint32_t z)
 {
-    struct vxk_vec3 p = vxk_row_start(f->R, v, x, y);
-    p.x = p.x + (float)z * f->R[6];
-    p.y = p.y + (float)z * f->R[7];
-    p.z = p.z + (float)z * f->R[8];
+    struct vxk_vec3 p = vxk_row_start(R, first, x, y);
+    p.x = p.x + (float)z * R[6];
+    p.y = p.y + (float)z * R[7];
+    p.z = p.z + (float)z * R[8];
     return p;
 }
 

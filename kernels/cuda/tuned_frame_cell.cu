@@ -98,7 +98,7 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             /* two planes of 4 x 4 voxels */
             uint32_t x = (part & 4) + half * 2 + (lane >> 4), y = (part >> 1 & 1) * 4 + (lane >> 2 & 3),
                      z = (part & 1) * 4 + (lane & 3), n = x << 6 | y << 3 | z;
-            struct vxk_vec3 p = vxk_voxel_at(f, &view, x, y, z);
+            struct vxk_vec3 p = vxk_voxel_at(f->R, &view.first, x, y, z);
             struct vxk_said v = vxk_depth_says(a, &p);
             uint32_t own = __shfl_sync(VXK_FULL, was, (int)(n >> 5)) >> (n & 31) & 1, gone = 0, b, fr, c, s;
             if (!f->carve)
@@ -178,33 +178,29 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
 VXK_TUNED_LAUNCH_IF(frame_cell, cell, THREADS, WARPS, 16, !a->fade.spare)
 
 /* Beams that can meet a cell, one a lane, are listed; then a lane takes a slice of one of them. */
-static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a, const float corner[3],
-                                                 const struct vxk_vec3 *q, const int32_t rect[4],
+static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
+                                                 const struct vxk_sight *sight, const int32_t rect[4],
                                                  uint32_t lane, uint32_t *list, uint32_t *clear)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
     int32_t columns = rect[3] - rect[2] + 1, bins = (rect[1] - rect[0] + 1) * columns;
-    float d2 = q->x * q->x + q->y * q->y + q->z * q->z;
-    float nearest = vxk_sqrt(vxk_max(d2 - VXK_CELL_REACH * VXK_CELL_REACH, 0.0f)) - (VXK_CELL_REACH + 0.01f);
     uint32_t found = 0;
     for (int32_t k0 = 0; k0 < bins; k0 += VXK_WARP) {
         int32_t k = k0 + (int32_t)lane, row = k / columns,
-                c = vxk_turned_column(f, rect[2] + k - row * columns);
+                c = vxk_turned_column(f, rect[2] + k - row * columns), bin = (rect[0] + row) * f->width + c;
         bool meets = false;
         uint32_t at = 0, m;
-        if (k < bins && c >= 0) {
-            uint32_t bin = (uint32_t)((rect[0] + row) * f->width + c);
-            float range = s->depth[bin];
-            if (range > 0.0f && vxk_clear_to(f, range) >= nearest) {
-                struct vxk_ray ray;
-                struct vxk_pass pass;
-                at = f->bins_are_rays ? bin : (uint32_t)s->bin[bin];
-                ray = vxk_load_ray(&s->ray[at]);
-                if (vxk_beam_meets(f, &ray, corner, &pass)) {
-                    meets = true;
-                    at |= (uint32_t)pass.m << 30;
-                }
+        if (k < bins && c >= 0 && s->depth[bin] > 0.0f) {
+            struct vxk_pass pass;
+            struct vxk_ray ray;
+            float corner[3];
+            at = vxk_bin_ray(f, s, bin);
+            ray = vxk_load_ray(&s->ray[at]);
+            vxk_ray_corner(s, at, sight->corner, corner);
+            if (vxk_beam_meets(f, &ray, corner, &pass)) {
+                meets = true;
+                at |= (uint32_t)pass.m << 30;
             }
         }
         m = __ballot_sync(VXK_FULL, meets);
@@ -214,16 +210,18 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
     }
     __syncwarp();
     for (uint32_t k = lane; k < found * 8; k += VXK_WARP) {
-        uint32_t at = list[k >> 3], n[4], found_here;
-        struct vxk_ray ray = vxk_load_ray(&s->ray[at & 0x3fffffffu]);
+        uint32_t at = list[k >> 3] & 0x3fffffffu, n[4], hits;
+        struct vxk_ray ray = vxk_load_ray(&s->ray[at]);
         struct vxk_pass pass;
-        pass.m = (int)(at >> 30);
+        float corner[3];
+        pass.m = (int)(list[k >> 3] >> 30);
         pass.p = pass.m == 0 ? 1 : 0;
         pass.q = pass.m == 2 ? 1 : 2;
-        found_here = vxk_beam_slice(f, &ray, corner, &pass, (int)(k & 7), n);
+        vxk_ray_corner(s, at, sight->corner, corner);
+        hits = vxk_beam_slice(f, &ray, corner, &pass, (int)(k & 7), n);
 #pragma unroll
         for (int c = 0; c < 4; c++)
-            if (found_here >> c & 1)
+            if (hits >> c & 1)
                 atomicOr(&clear[n[c] >> 5], 1u << (n[c] & 31));
     }
     __syncwarp();
@@ -231,24 +229,26 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
 
 /* Many beams: every voxel asks its bin.  Gives the lane's word of the mask (lane < 16). */
 static __device__ __forceinline__ uint32_t beams_many(const struct vxk_frame_args *a,
-                                                      const struct vxk_view *view, uint32_t lane)
+                                                      const struct vxk_sight *sight, uint32_t lane)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
     uint32_t word = 0;
     for (uint32_t j = 0; j < 16; j++) {
         uint32_t n = j << 5 | lane, x = n >> 6, y = n >> 3 & 7, z = n & 7, m;
-        struct vxk_vec3 p = vxk_voxel_at(f, view, x, y, z);
+        struct vxk_vec3 p = vxk_voxel_at(sight->R, &sight->first, x, y, z);
         int32_t bin = vxk_lidar_bin(f, s, p.x, p.y, p.z);
         bool clears = false;
         if (vxk_bin_may_clear(f, bin, s->depth[vxk_maxi(bin, 0)],
                               vxk_sqrt(p.x * p.x + p.y * p.y + p.z * p.z))) {
-            struct vxk_ray ray = vxk_load_ray(&s->ray[vxk_bin_ray(f, s, bin)]);
-            float w[3];
-            w[0] = view->corner[0] + (float)x;
-            w[1] = view->corner[1] + (float)y;
-            w[2] = view->corner[2] + (float)z;
-            clears = vxk_ray_clears(f, &ray, w);
+            uint32_t at = vxk_bin_ray(f, s, bin);
+            struct vxk_ray ray = vxk_load_ray(&s->ray[at]);
+            float corner[3], w[3];
+            w[0] = sight->corner[0] + (float)x;
+            w[1] = sight->corner[1] + (float)y;
+            w[2] = sight->corner[2] + (float)z;
+            vxk_ray_corner(s, at, w, corner);
+            clears = vxk_line_clears(f, &ray, corner);
         }
         m = __ballot_sync(VXK_FULL, clears);
         word = lane == j ? m : word;
@@ -260,31 +260,26 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
                                                         uint32_t n, const uint32_t *n_dev, uint32_t per)
 {
     __shared__ uint32_t lists[WARPS][VXK_FEW_BEAMS], clears[WARPS][16];
-    const struct vxk_frame *f = &a.f;
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP;
     uint32_t *clear = clears[warp];
     for (uint32_t i = blockIdx.x * WARPS + warp; i < end; i += gridDim.x * WARPS) {
-        uint32_t where = a.s.work[i], cell = where & 63, word;
-        const struct vxk_frame_word *fw = &a.s.word[where >> 6];
-        struct vxk_view view = vxk_view_cell(&a, fw, cell, i);
-        struct vxk_vec3 q;
-        int32_t base[3], rect[4];
-        vxk_frame_cell_base(&a, fw, cell, base);
-        q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-        if (fw->flags & VXK_WORD_QUIET) {
+        uint32_t where = a.s.work[i], word;
+        struct vxk_sight sight = vxk_sight_cell(&a, &a.s.word[where >> 6], where & 63);
+        int32_t rect[4];
+        if (a.s.word[where >> 6].flags & VXK_WORD_QUIET) {
             word = 0;
-        } else if (vxk_cell_bins(f, &a.s, &q, rect)) {
+        } else if (vxk_cell_bins(&a.f, &a.s, &sight.middle, rect)) {
             if (lane < 16)
                 clear[lane] = 0;
             __syncwarp();
-            beams_few(&a, view.corner, &q, rect, lane, lists[warp], clear);
+            beams_few(&a, &sight, rect, lane, lists[warp], clear);
             word = clear[lane & 15];
             __syncwarp();
         } else {
-            word = beams_many(&a, &view, lane);
+            word = beams_many(&a, &sight, lane);
         }
         if (lane < 16)
             ((uint32_t *)a.s.clear)[(uint64_t)i * 16 + lane] = word;
     }
 }
-VXK_TUNED_LAUNCH_IF(frame_beams, beams, THREADS, WARPS, 16, !a->s.skew.on)
+VXK_TUNED_LAUNCH(frame_beams, beams, THREADS, WARPS, 16)

@@ -224,7 +224,7 @@ static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_fram
                                                            const struct vxk_view *view, uint32_t n, int state,
                                                            uint32_t v)
 {
-    struct vxk_vec3 p = vxk_voxel_at(&a->f, view, n >> 6, n >> 3 & 7, n & 7);
+    struct vxk_vec3 p = vxk_voxel_at(a->f.R, &view->first, n >> 6, n >> 3 & 7, n & 7);
     struct vxk_said s = vxk_depth_says(a, &p);
     int gone;
     if (!a->f.carve)

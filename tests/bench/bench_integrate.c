@@ -8,12 +8,12 @@
  * memory of vx_device_alloc_host, which a receiver of frames fills while the frame before is integrated.
  * Reading files is not in it.  One JSON line on stdout; words on stderr.
  */
+#include "bench_frames.h"
 #include "bench_util.h"
 #include "ply.h"
 #include "vx/map.h"
 #include "vx/mesh.h"
 #include "vx/query.h"
-#include "vxc_reader.h"
 
 #include <errno.h>
 #include <math.h>
@@ -127,38 +127,6 @@ static bool parse_options(int argc, char **argv, struct options *o)
     return o->workload != NULL;
 }
 
-static void convert(const struct vxc_frame *in, const struct vxc_sensing *sensing, bool no_carving,
-                    struct vx_frame *out)
-{
-    *out = (struct vx_frame){
-        .sensor = in->sensor == VXC_DEPTH    ? VX_DEPTH
-                  : in->sensor == VXC_POINTS ? VX_POINTS
-                                             : VX_RANGE,
-        .stamp_ns = in->stamp_ns,
-        .n_poses = 1,
-        .width = in->width,
-        .height = in->height,
-        .fx = in->fx,
-        .fy = in->fy,
-        .cx = in->cx,
-        .cy = in->cy,
-        .encoding = in->encoding == VXC_U16 ? VX_U16 : VX_F32,
-        .units_per_m = in->units_per_m,
-        .data = in->data,
-        .data_bytes = in->data_bytes,
-        .first_azimuth_rad = in->first_azimuth_rad,
-        .azimuth_step_rad = in->azimuth_step_rad,
-        .elevation_rad = in->elevation_rad,
-        .min_range_m = sensing->min_range_m,
-        .max_range_m = sensing->max_range_m,
-        .no_return_value = sensing->no_return_value,
-        .invalid_zero = sensing->invalid_zero,
-        .no_carving = no_carving,
-    };
-    memcpy(out->pose[0].position_m, in->pose.position_m, sizeof out->pose[0].position_m);
-    memcpy(out->pose[0].rotation_xyzw, in->pose.rotation_xyzw, sizeof out->pose[0].rotation_xyzw);
-}
-
 static uint64_t count_sum(const struct vx_frame_counts *c)
 {
     return c->used + c->no_return + c->zero + c->negative + c->nan + c->saturated + c->too_near + c->outside;
@@ -205,7 +173,7 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
             pass->n_unreadable++;
             continue;
         }
-        convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
+        bench_frame_convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
         frame.pose[0].position_m[1] += away_m;
         VX_TRY_RET(stage_frame(stage, &frame));
         const double start = bench_now_ms();

@@ -61,7 +61,7 @@ static void setup(void)
     seed = test_seed;
     device = test_device(CAP_BYTES);
     for (int k = 0; k < 3; k++) {
-        struct vx_map *map = nvdb_random_map(device, k == 2 ? VX_OCCUPANCY : VX_TSDF, 0.05, at, 1, seed);
+        struct vx_map *map = nvdb_random_map(device, k == 2 ? VX_OCCUPANCY : VX_TSDF, 0.05, at, at, 1, seed);
         nvdb_export(map, k == 1 ? VX_NVDB_FLOAT : VX_NVDB_INDEX, &file[k]);
         nvdb_no_sum(&file[k]);
         fd[k] = nvdb_fd(file[k].bytes, file[k].n);

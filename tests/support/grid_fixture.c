@@ -429,6 +429,8 @@ unsigned grid_fixture_destroy(struct grid_fixture *f)
     struct vx_map *map = &f->map;
     unsigned left;
 
+    if (map->reader.room)
+        map->reader.room_destroy(map, map->reader.room);
     if (map->reader.esdf)
         map->reader.esdf_destroy(map, map->reader.esdf);
     left = map->n_blocks;
@@ -556,6 +558,12 @@ vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, str
     *versions = out;
     VX_TRY_RET(q->dev->ops->upload(q, out, map->sorted, map->n_chunks * sizeof **versions));
     return q->dev->ops->wait(q);
+}
+
+uint64_t vx__scratch_budget(const struct vx_map *map)
+{
+    (void)map;
+    return 128 << 20;
 }
 
 struct vxk_dev *vx__map_dev(struct vx_map *map)

@@ -29,11 +29,11 @@ static void see_wall(struct vx_map *map, double voxel_m, const double centre[3],
 }
 
 struct vx_map *nvdb_random_map(struct vx_device *d, enum vx_mode mode, double voxel_m, const double centre[3],
-                               int n_frames, uint64_t seed)
+                               const double origin_m[3], int n_frames, uint64_t seed)
 {
     struct vx_map_params p = test_params(voxel_m, mode);
     struct vx_map *map;
-    memcpy(p.origin_m, centre, sizeof p.origin_m);
+    memcpy(p.origin_m, origin_m, sizeof p.origin_m);
     map = test_map(d, &p);
     if (n_frames)
         see_wall(map, voxel_m, centre, &seed);

@@ -17,9 +17,9 @@ struct nvdb_file {
 /* Options that leave everything to the file. */
 struct vx_nvdb_import nvdb_defaults(void);
 
-/* A map of random frames of every sensor; frames of 0 leave it empty. */
+/* A map of random frames of every sensor round `centre`; 0 of them leave it empty. */
 struct vx_map *nvdb_random_map(struct vx_device *d, enum vx_mode mode, double voxel_m, const double centre[3],
-                               int n_frames, uint64_t seed);
+                               const double origin_m[3], int n_frames, uint64_t seed);
 
 /* Exports; fails the test on an error. */
 void nvdb_export(struct vx_map *map, enum vx_nvdb_format format, struct nvdb_file *out);

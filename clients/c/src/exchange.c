@@ -65,15 +65,17 @@ static void tell(const struct vxc__exchange *x, enum vxc_stage stage, uint64_t d
 /* The next n bytes of the answer's body: into memory, or on to whom they are for. */
 static bool keep(struct vxc__exchange *x, const struct vxc__message *message, size_t n)
 {
-    const void *bytes = n > 0 ? zmq_msg_data((zmq_msg_t *)&message->payload) : NULL;
-    if (n > 0 && x->flow && x->flow->take) {
+    if (n == 0)
+        return true;
+    const void *bytes = zmq_msg_data((zmq_msg_t *)&message->payload);
+    if (x->flow && x->flow->take) {
         const vx_err err = x->flow->take(x->flow->context, bytes, n, &x->why);
         if (err != VX_OK) {
             x->refused = true;
             finish(x, err);
             return false;
         }
-    } else if (n > 0) {
+    } else {
         memcpy(x->down + x->down_got, bytes, n);
     }
     x->down_got += n;

@@ -24,6 +24,8 @@ static bool recorded(const char *name, struct nvdb_file *out)
     return false;
 }
 
+static const double ORIGIN[3];
+
 static void ck_same(struct vx_map *a, struct vx_map *b)
 {
     uint8_t p[32], q[32];
@@ -38,12 +40,16 @@ static const struct {
     enum vx_mode mode;
     double voxel_m, at[3];
     int n_frames;
-} MAPS[] = {{VX_TSDF, 0.05, {0, 0, 0}, 6},
-            {VX_TSDF, 0.02, {500123.4, -4000321.1, 17.3}, 3},
-            {VX_TSDF, 0.25, {-3.21, 8.7, 0.001}, 1},
-            {VX_OCCUPANCY, 0.1, {0, 0, 0}, 6},
-            {VX_OCCUPANCY, 0.013, {-1000.123, 77, 3}, 3},
-            {VX_TSDF, 0.05, {0, 0, 0}, 0}};
+    bool far; /* the origin stays at 0 */
+} MAPS[] = {{VX_TSDF, 0.05, {0, 0, 0}, 6, false},
+            {VX_TSDF, 0.02, {500123.4, -4000321.1, 17.3}, 3, false},
+            {VX_TSDF, 0.25, {-3.21, 8.7, 0.001}, 1, false},
+            {VX_OCCUPANCY, 0.1, {0, 0, 0}, 6, false},
+            {VX_OCCUPANCY, 0.013, {-1000.123, 77, 3}, 3, false},
+            {VX_TSDF, 0.05, {0, 0, 0}, 0, false},
+            /* in the last root tiles of the voxel range, 2^27 voxels from the origin */
+            {VX_TSDF, 0.05, {6710886.4 - 15, 0, -6710886.4 + 15}, 4, true},
+            {VX_OCCUPANCY, 0.25, {-33554432 + 75, 33554432 - 75, 5}, 4, true}};
 
 START_TEST(round_trip)
 {
@@ -53,8 +59,9 @@ START_TEST(round_trip)
     struct vx_detail detail = {0};
     struct nvdb_file f;
     const struct vx_nvdb_import o = nvdb_defaults();
-    both[0] = nvdb_random_map(d, MAPS[_i].mode, MAPS[_i].voxel_m, MAPS[_i].at, MAPS[_i].n_frames,
-                              test_seed + (uint64_t)_i);
+    both[0] =
+        nvdb_random_map(d, MAPS[_i].mode, MAPS[_i].voxel_m, MAPS[_i].at, MAPS[_i].far ? ORIGIN : MAPS[_i].at,
+                        MAPS[_i].n_frames, test_seed + (uint64_t)_i);
     nvdb_export(both[0], VX_NVDB_INDEX, &f);
     vx_err err = nvdb_import(d, &o, f.bytes, f.n, &both[1], &detail);
     ck_assert_msg(err == VX_OK, "%s %s %s", vx_err_name(err), detail.field, detail.text);
@@ -162,7 +169,7 @@ START_TEST(written_index)
 {
     struct vx_device *d = test_device(256 << 20);
     const double at[3] = {1, -2, 3};
-    struct vx_map *map = nvdb_random_map(d, _i ? VX_OCCUPANCY : VX_TSDF, 0.05, at, 4, test_seed + 7);
+    struct vx_map *map = nvdb_random_map(d, _i ? VX_OCCUPANCY : VX_TSDF, 0.05, at, at, 4, test_seed + 7);
     struct map_walk *w = map_walk_newest(map);
     struct nvdb_file f;
     struct vx__nvdb_blind value, weight, main_;
@@ -229,7 +236,8 @@ START_TEST(written_float)
 {
     struct vx_device *d = test_device(256 << 20);
     const double at[3] = {0, 0, 0};
-    struct vx_map *map = nvdb_random_map(d, _i ? VX_OCCUPANCY : VX_TSDF, 0.05, at, 4, test_seed + 8), *back;
+    struct vx_map *map = nvdb_random_map(d, _i ? VX_OCCUPANCY : VX_TSDF, 0.05, at, at, 4, test_seed + 8),
+                  *back;
     struct map_walk *w = map_walk_newest(map), *v;
     struct vx_nvdb_import o = nvdb_defaults();
     struct vx_detail detail = {0};
@@ -401,7 +409,7 @@ START_TEST(refusals)
 {
     struct vx_device *d = test_device(64 << 20);
     const double at[3] = {0, 0, 0};
-    struct vx_map *map = nvdb_random_map(d, VX_TSDF, 0.05, at, 1, test_seed), *none;
+    struct vx_map *map = nvdb_random_map(d, VX_TSDF, 0.05, at, at, 1, test_seed), *none;
     struct vx_nvdb_import o = nvdb_defaults();
     struct nvdb_file f, p;
     nvdb_export(map, VX_NVDB_INDEX, &f);
@@ -445,7 +453,7 @@ START_TEST(no_room)
 {
     struct vx_device *d = test_device(256 << 20);
     const double at[3] = {0, 0, 0};
-    struct vx_map *map = nvdb_random_map(d, VX_TSDF, 0.02, at, 4, test_seed), *none;
+    struct vx_map *map = nvdb_random_map(d, VX_TSDF, 0.02, at, at, 4, test_seed), *none;
     struct vx_nvdb_import o = nvdb_defaults();
     struct vx_detail detail = {0};
     struct nvdb_file f;
@@ -507,7 +515,7 @@ START_TEST(beside_frames)
 {
     struct vx_device *d = test_device(256 << 20);
     const double at[3] = {0, 0, 0};
-    struct beside b = {.map = nvdb_random_map(d, VX_TSDF, 0.05, at, 1, test_seed)};
+    struct beside b = {.map = nvdb_random_map(d, VX_TSDF, 0.05, at, at, 1, test_seed)};
     const struct vx_nvdb_import o = nvdb_defaults();
     uint8_t digest[FRAMES + 2][32], got[32];
     uint64_t seed = test_seed;
@@ -537,6 +545,148 @@ START_TEST(beside_frames)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ children, gaps, bytes */
+
+/* Damage to the first child of the first node: itself, its brother, a place between nodes, far away. */
+START_TEST(children)
+{
+    struct vx_device *d = test_device(64 << 20);
+    struct vx_map *map = nvdb_random_map(d, VX_TSDF, 0.05, ORIGIN, ORIGIN, 1, test_seed), *none;
+    struct vx_nvdb_import o = nvdb_defaults();
+    struct nvdb_file f;
+    nvdb_export(map, VX_NVDB_INDEX, &f);
+    vx_map_destroy(map);
+    nvdb_no_sum(&f);
+    struct vx__nvdb_head h = nvdb_head(&f);
+    for (int level = 0; level < 2; level++) {
+        uint64_t node = f.grid_at + 672 + (uint64_t)h.tree.node_at[level ? 1 : 2], masks = level ? 544 : 4128,
+                 table = level ? 1088 : 8256, step = level ? 96 : 33856;
+        uint32_t slot = 0;
+        while (!(f.bytes[node + masks + slot / 8] >> slot % 8 & 1))
+            slot++;
+        int64_t was, bad[6];
+        memcpy(&was, f.bytes + node + table + 8 * slot, 8);
+        bad[0] = 0;
+        bad[1] = was + (int64_t)step;
+        bad[2] = was + 16;
+        bad[3] = was - (int64_t)step;
+        bad[4] = INT64_MAX;
+        bad[5] = INT64_MIN;
+        for (int i = 0; i < 6; i++) {
+            struct vx_detail detail = {0};
+            memcpy(f.bytes + node + table + 8 * slot, &bad[i], 8);
+            ck_assert_int_eq(nvdb_import(d, &o, f.bytes, f.n, &none, &detail), VX_E_INVALID);
+            ck_assert_str_eq(detail.field, level ? "lower.table" : "upper.table");
+        }
+        memcpy(f.bytes + node + table + 8 * slot, &was, 8);
+    }
+    ck_assert_int_eq(nvdb_import(d, &o, f.bytes, f.n, &map, NULL), VX_OK);
+    vx_map_destroy(map);
+    nvdb_free(&f);
+    vx_device_close(d);
+}
+END_TEST
+
+/*
+ * The same grid as somebody else's, numbered with gaps (four indices behind each leaf, for statistics): the
+ * values come from where the numbers say.  A second leaf with the first one's numbers is refused.
+ */
+START_TEST(gaps)
+{
+    struct vx_device *d = test_device(64 << 20);
+    struct vx_map *map = nvdb_random_map(d, VX_TSDF, 0.05, ORIGIN, ORIGIN, 2, test_seed), *back;
+    struct map_walk *w = map_walk_newest(map), *v;
+    struct vx_nvdb_import o = nvdb_defaults();
+    struct vx__nvdb_blind b;
+    struct vx_detail detail = {0};
+    struct nvdb_file f;
+    uint64_t at;
+    nvdb_export(map, VX_NVDB_INDEX, &f);
+    struct vx__nvdb_head h = nvdb_head(&f);
+    ck_assert(nvdb_blind(&f, "tsdf", &b, &at));
+    const uint64_t n = h.grid.n_values + 4ull * h.tree.n_nodes[0], more = (n * 4 + 31) / 32 * 32;
+    float *old = (float *)malloc(h.grid.n_values * 4), *wide = (float *)malloc(more);
+    memcpy(old, f.bytes + f.grid_at + at, h.grid.n_values * 4);
+    memset(wide, 0xff, more); /* NaN where no voxel is */
+    f.bytes = realloc(f.bytes, f.n + more);
+    uint64_t leaf_at = f.grid_at + 672 + (uint64_t)h.tree.node_at[0];
+    for (uint64_t i = 0; i < h.tree.n_nodes[0]; i++) {
+        struct vx__nvdb_leaf_index l;
+        uint32_t count = 0;
+        memcpy(&l, f.bytes + leaf_at + i * sizeof l, sizeof l);
+        for (int x = 0; x < 8; x++)
+            count += (uint32_t)__builtin_popcountll(l.head.mask[x]);
+        memcpy(wide + l.first + 4 * i, old + l.first, count * 4);
+        l.first += 4 * i;
+        memcpy(f.bytes + leaf_at + i * sizeof l, &l, sizeof l);
+    }
+    memcpy(f.bytes + f.n, wide, more);
+    /* heads: one channel, behind all that was there */
+    b.at = (int64_t)(f.n - f.grid_at) - h.grid.blind_at;
+    b.n = n;
+    memcpy(f.bytes + f.grid_at + h.grid.blind_at, &b, sizeof b);
+    h.grid.n_blind = 1;
+    h.grid.n_values = n;
+    h.grid.grid_bytes += more;
+    f.n += more;
+    memcpy(f.bytes + f.grid_at, &h, sizeof h);
+    for (int i = 0; i < 2; i++) /* the meta record: sizes in memory and on disk */
+        memcpy(f.bytes + sizeof(struct vx__nvdb_file) + 8 * i, &h.grid.grid_bytes, 8);
+    nvdb_no_sum(&f);
+    o.weight = 2;
+    vx_err err = nvdb_import(d, &o, f.bytes, f.n, &back, &detail);
+    ck_assert_msg(err == VX_OK, "%s %s %s", vx_err_name(err), detail.field, detail.text);
+    ck_map(back, "gaps");
+    v = map_walk_newest(back);
+    ck_assert_uint_eq(v->n_active, w->n_active);
+    for (uint32_t i = 0; i < v->n_leaves; i++)
+        for (int32_t k = 0; k < 512; k++) {
+            const int32_t *p = v->leaves[i].at;
+            uint32_t value;
+            if (!(v->leaves[i].active[k >> 6] >> (k & 63) & 1))
+                continue;
+            ck_assert_int_eq(map_walk_voxel(w, p[0] + (k >> 6), p[1] + (k >> 3 & 7), p[2] + (k & 7), &value),
+                             VXK_ACTIVE);
+            ck_assert_uint_eq(v->leaves[i].value[k], (value & 0xffff) | 2 << 16);
+        }
+    map_walk_free(v);
+    vx_map_destroy(back);
+    memcpy(f.bytes + leaf_at + 96 + 80, f.bytes + leaf_at + 80, 8);
+    ck_assert_int_eq(nvdb_import(d, &o, f.bytes, f.n, &back, &detail), VX_E_INVALID);
+    ck_assert_str_eq(detail.field, "leaf.offset");
+    map_walk_free(w);
+    vx_map_destroy(map);
+    free(old);
+    free(wide);
+    nvdb_free(&f);
+    vx_device_close(d);
+}
+END_TEST
+
+/* The same frames give the same file, byte for byte, on this backend as on one CPU thread. */
+START_TEST(same_bytes)
+{
+    struct vx_device_params p = {.backend = VXK_CPU, .n_threads = 1, .cap_bytes = 256 << 20};
+    struct vx_device *d[2] = {test_device(256 << 20)};
+    struct nvdb_file f[2];
+    ck_ok(vx_device_open(&p, &d[1], NULL));
+    for (int format = 0; format < 2; format++) {
+        for (int i = 0; i < 2; i++) {
+            struct vx_map *map =
+                nvdb_random_map(d[i], _i ? VX_OCCUPANCY : VX_TSDF, 0.05, ORIGIN, ORIGIN, 4, test_seed);
+            nvdb_export(map, (enum vx_nvdb_format)format, &f[i]);
+            vx_map_destroy(map);
+        }
+        ck_assert_uint_eq(f[0].n, f[1].n);
+        ck_assert_mem_eq(f[0].bytes, f[1].bytes, f[0].n);
+        nvdb_free(&f[0]);
+        nvdb_free(&f[1]);
+    }
+    vx_device_close(d[0]);
+    vx_device_close(d[1]);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("nvdb");
@@ -547,5 +697,8 @@ int main(int argc, char **argv)
     ck_add(s, refusals, 1);
     ck_add(s, no_room, 1);
     ck_add(s, beside_frames, 1);
+    ck_add(s, children, 1);
+    ck_add(s, gaps, 1);
+    ck_add(s, same_bytes, 2);
     return core_test_main(argc, argv, s);
 }

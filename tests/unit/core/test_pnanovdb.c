@@ -55,8 +55,8 @@ START_TEST(agrees)
 {
     static const double at[][3] = {{0, 0, 0}, {-300, 200.5, 77}};
     struct vx_device *d = test_device(256 << 20);
-    struct vx_map *map =
-        nvdb_random_map(d, _i % 2 ? VX_OCCUPANCY : VX_TSDF, 0.05, at[_i / 2], 6, test_seed + (uint64_t)_i);
+    struct vx_map *map = nvdb_random_map(d, _i % 2 ? VX_OCCUPANCY : VX_TSDF, 0.05, at[_i / 2], at[_i / 2], 6,
+                                         test_seed + (uint64_t)_i);
     struct map_walk *m = map_walk_newest(map);
     struct nvdb_file f;
     struct vx__nvdb_blind values;
