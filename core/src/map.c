@@ -58,12 +58,14 @@ vx_err vx__array_ensure(struct vx_map *map, struct vx__array *a, uint64_t bytes,
     bytes = (bytes + 4095) / 4096 * 4096;
     VX_TRY_RET(vx__account_alloc(map->device, false, bytes, &a->ptr, detail));
     a->bytes = bytes;
+    __atomic_add_fetch(&map->array_bytes, bytes, __ATOMIC_RELAXED);
     return VX_OK;
 }
 
 void vx__array_free(struct vx_map *map, struct vx__array *a)
 {
     vx__account_free(map->device, false, a->bytes, a->ptr);
+    __atomic_sub_fetch(&map->array_bytes, a->bytes, __ATOMIC_RELAXED);
     a->ptr = NULL;
     a->bytes = 0;
 }
@@ -390,6 +392,19 @@ static void box_to_m(const struct vx_map *map, const uint32_t lo[3], const uint3
     }
 }
 
+/* Caller holds the lock. */
+static void fill_memory(struct vx_map *map, struct vx_map_memory *out)
+{
+    const struct vx__totals *t = &map->totals;
+    out->topology_bytes = t->n_pages[VX__CHUNKS] * vx__page_bytes(VX__CHUNKS) +
+                          t->n_pages[VX__LEAF_PAGES] * vx__page_bytes(VX__LEAF_PAGES);
+    out->values_bytes = t->n_pages[VX__VALUE_PAGES] * vx__page_bytes(VX__VALUE_PAGES);
+    out->table_bytes = table_bytes(map->n_slots);
+    out->retired_bytes = map->retired_bytes;
+    out->scratch_bytes = __atomic_load_n(&map->array_bytes, __ATOMIC_RELAXED);
+    vx__blocks_sum(map, &out->held_bytes, &out->scratch_bytes);
+}
+
 vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out)
 {
     const struct vx__totals *t = &map->totals;
@@ -408,8 +423,8 @@ vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out)
     out->n_leaves = t->n_leaf;
     out->n_tiles = t->n_tile;
     out->n_chunks = t->n_chunk;
-    for (int k = 0; k < VX__N_KINDS; k++)
-        out->used_bytes += t->n_pages[k] * vx__page_bytes((enum vx__page_kind)k);
+    fill_memory(map, &out->memory);
+    out->used_bytes = out->memory.topology_bytes + out->memory.values_bytes;
     out->has_bounds = t->chunk_min[0] <= t->chunk_max[0] && t->n_chunk;
     if (out->has_bounds) {
         box_to_m(map, t->chunk_min, t->chunk_max, 128, out->bounds_min_m, out->bounds_max_m);

@@ -106,12 +106,16 @@ struct vx_map {
     struct vx__retired *retired, **retired_end;
     struct vx__retired *given; /* back in the pools; the queue may still read their lists (writer only) */
     uint64_t retired_bytes;
+    uint64_t array_bytes; /* of all vx__array; atomic */
 
     pthread_mutex_t reader_lock;
     struct vx__reader_state reader;
     pthread_mutex_t held_lock; /* sizes of scratch and held blocks, so that frees need no size */
     struct vx__block *blocks;
 };
+
+/* Adds up what was handed out by vx__hold_alloc and vx__scratch_alloc. */
+void vx__blocks_sum(struct vx_map *map, uint64_t *held, uint64_t *scratch);
 
 /* Grows *array to at least `bytes` (contents are lost).  Work that uses the old block must be over. */
 vx_err vx__array_ensure(struct vx_map *map, struct vx__array *array, uint64_t bytes,

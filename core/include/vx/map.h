@@ -40,6 +40,16 @@ void vx_map_params_default(struct vx_map_params *params);
 /* VX_OK when `name` is [A-Za-z0-9._-]{1,64}. */
 vx_err vx_map_check_name(const char *name, struct vx_detail *detail);
 
+/* Bytes that a map holds on the device. */
+struct vx_map_memory {
+    uint64_t topology_bytes; /* chunks and leaf records of the newest epoch */
+    uint64_t values_bytes;   /* their values */
+    uint64_t table_bytes;    /* keys */
+    uint64_t held_bytes;     /* distance field and cached meshes */
+    uint64_t retired_bytes;  /* of older epochs that readers may still see */
+    uint64_t scratch_bytes;  /* work space of frames and queries */
+};
+
 struct vx_map_info {
     char name[VX_NAME_MAX + 1];
     uint8_t uuid[16];
@@ -63,6 +73,7 @@ struct vx_map_info {
     uint32_t esdf_radius_voxels; /* R in voxels, 1 .. 63 */
     double decay_clock_s;        /* the map's clock */
     double sweep_lag_s;          /* how far the sweep is behind it, for lack of sweep_words */
+    struct vx_map_memory memory; /* its parts; used_bytes = topology + values */
 };
 
 /* Creates an empty map on a device.
