@@ -39,6 +39,11 @@ VXK_FN uint32_t vxk_clz32(uint32_t x)
 {
     return (uint32_t)__clz((int)x);
 }
+/* Number of leading zeros; x != 0. */
+VXK_FN uint32_t vxk_clz64(uint64_t x)
+{
+    return (uint32_t)__clzll((long long)x);
+}
 VXK_FN float vxk_sqrt(float x)
 {
     return __fsqrt_rn(x);
@@ -145,6 +150,10 @@ VXK_FN uint32_t vxk_ctz64(uint64_t x)
 VXK_FN uint32_t vxk_clz32(uint32_t x)
 {
     return (uint32_t)__builtin_clz(x);
+}
+VXK_FN uint32_t vxk_clz64(uint64_t x)
+{
+    return (uint32_t)__builtin_clzll(x);
 }
 VXK_FN float vxk_sqrt(float x)
 {

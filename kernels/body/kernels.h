@@ -11,5 +11,6 @@
 #include "pool.h"
 #include "query.h"
 #include "selftest.h"
+#include "vbm.h"
 
 #endif
