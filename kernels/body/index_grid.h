@@ -66,14 +66,18 @@ VXK_FN uint32_t vxk_index_chunk(const struct vxk_index_grid *g, uint64_t key)
     return g->slots[i].key == key ? g->slots[i].chunk : VXK_NONE;
 }
 
-/* The same for chunk coordinates, also for those outside the range (which no grid has). */
+/* True for chunk coordinates inside the range of voxels. */
+VXK_FN int vxk_index_in_range(int32_t x, int32_t y, int32_t z)
+{
+    return (uint32_t)(x + VXK_KEY_BIAS) < 2u * VXK_KEY_BIAS &&
+           (uint32_t)(y + VXK_KEY_BIAS) < 2u * VXK_KEY_BIAS &&
+           (uint32_t)(z + VXK_KEY_BIAS) < 2u * VXK_KEY_BIAS;
+}
+
+/* Number of the chunk at chunk coordinates, also for those outside the range (which no grid has). */
 VXK_FN uint32_t vxk_index_chunk_at(const struct vxk_index_grid *g, int32_t x, int32_t y, int32_t z)
 {
-    if ((uint32_t)(x + VXK_KEY_BIAS) >= 2u * VXK_KEY_BIAS ||
-        (uint32_t)(y + VXK_KEY_BIAS) >= 2u * VXK_KEY_BIAS ||
-        (uint32_t)(z + VXK_KEY_BIAS) >= 2u * VXK_KEY_BIAS)
-        return VXK_NONE;
-    return vxk_index_chunk(g, vxk_key(x, y, z));
+    return vxk_index_in_range(x, y, z) ? vxk_index_chunk(g, vxk_key(x, y, z)) : VXK_NONE;
 }
 
 /* Number of the leaf at a cell of a chunk (VXK_NONE as chunk is allowed), or VXK_NONE. */

@@ -7,6 +7,7 @@
 #include "digest.h"
 #include "esdf.h"
 #include "frame.h"
+#include "index.h"
 #include "mesh.h"
 #include "pool.h"
 #include "query.h"

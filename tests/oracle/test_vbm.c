@@ -389,5 +389,5 @@ int main(int argc, char **argv)
     ck_add(suite, batches, 5);
     ck_add(suite, refusals, 1);
     ck_add(suite, selection, 1);
-    return grid_test_main(argc, argv, suite);
+    return core_test_main(argc, argv, suite);
 }

@@ -6,9 +6,8 @@
  * for each voxel number; vx_grid_inject and its kin carry them from one grid to another.  Layout and
  * numbering: kernels/body/index_grid.h.  Every call gives the same bytes on every backend.
  *
- * An engine owns a queue and the scratch memory of the operators, kept from call to call.  A call returns
- * when its work is done.  Memory is counted against the device's cap; a refused call leaves everything as it
- * was.
+ * An engine owns a queue and the memory that a call of an operator works in.  A call returns when its work is
+ * done. Memory is counted against the device's cap; a refused call leaves everything as it was.
  *
  * Thread: an engine is used by one thread at a time; a grid may be read by any number of engines of its
  * device.
@@ -35,12 +34,10 @@ vx_err vx_engine_create(struct vx_device *device, struct vx_engine **out, struct
 void vx_engine_destroy(struct vx_engine *engine);
 
 struct vx_engine_stats {
-    uint64_t scratch_bytes; /* held now, for reuse */
-    uint64_t peak_bytes;    /* most scratch that one call held since vx_engine_trim */
+    uint64_t last_bytes; /* most scratch memory that the last call held at once */
+    uint64_t peak_bytes; /* most that any call held */
 };
 void vx_engine_get_stats(const struct vx_engine *engine, struct vx_engine_stats *out);
-/* Gives the scratch memory back. */
-void vx_engine_trim(struct vx_engine *engine);
 /* The engine's queue, for kernels of the caller between two calls. */
 struct vxk_queue *vx_engine_queue(struct vx_engine *engine);
 

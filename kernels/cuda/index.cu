@@ -1,0 +1,5 @@
+/* Kernels of body/index.h. */
+#include "../body/index.h"
+#include "topic.cuh"
+
+#include "../body/index.def"
