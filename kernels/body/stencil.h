@@ -28,22 +28,19 @@ VXK_FN uint32_t vxk_index_beside(const struct vxk_index_grid *g, uint32_t place,
                           (uint32_t)((x & 3) << 4 | (y & 3) << 2 | (z & 3)));
 }
 
-/* Number of voxel n of a leaf (VXK_NONE is allowed), or VXK_NO_VOXEL. */
-VXK_FN uint64_t vxk_leaf_voxel(const struct vxk_index_grid *g, uint32_t leaf, uint32_t n)
+/* Rank of voxel n in its leaf, or VXK_NONE when the leaf does not have it. */
+VXK_FN uint32_t vxk_leaf_rank_of(const struct vxk_index_grid *g, uint32_t leaf, uint32_t n)
 {
-    uint64_t mask;
-    if (leaf == VXK_NONE)
-        return VXK_NO_VOXEL;
-    mask = g->masks[(uint64_t)leaf * 8 + (n >> 6)];
+    uint64_t mask = g->masks[(uint64_t)leaf * 8 + (n >> 6)];
     if (!(mask >> (n & 63) & 1))
-        return VXK_NO_VOXEL;
-    return vxk_index_first(g, leaf) + vxk_index_before(g->prefix[leaf], n >> 6) +
-           vxk_popc64(mask & ((1ull << (n & 63)) - 1));
+        return VXK_NONE;
+    return vxk_index_before(g->prefix[leaf], n >> 6) + vxk_popc64(mask & ((1ull << (n & 63)) - 1));
 }
 
 /* A leaf and those round it, as far as they were asked for: leaf (dx, dy, dz) is entry 9 dx + 3 dy + dz + 13.
  */
 struct vxk_near {
+    uint64_t first[27]; /* its first voxel */
     uint32_t leaf[27];
     uint32_t known; /* a bit for each entry */
     uint32_t place;
@@ -51,6 +48,7 @@ struct vxk_near {
 VXK_FN void vxk_near_begin(struct vxk_near *n, const struct vxk_index_grid *g, uint32_t leaf)
 {
     n->leaf[13] = leaf;
+    n->first[13] = vxk_index_first(g, leaf);
     n->known = 1u << 13;
     n->place = g->place[leaf];
 }
@@ -59,11 +57,16 @@ VXK_FN uint64_t vxk_near_voxel(struct vxk_near *n, const struct vxk_index_grid *
                                int32_t z)
 {
     int32_t dx = x >> 3, dy = y >> 3, dz = z >> 3, e = 9 * dx + 3 * dy + dz + 13;
+    uint32_t rank;
     if (!(n->known >> e & 1)) {
         n->known |= 1u << e;
         n->leaf[e] = vxk_index_beside(g, n->place, dx, dy, dz);
+        n->first[e] = n->leaf[e] == VXK_NONE ? 0 : vxk_index_first(g, n->leaf[e]);
     }
-    return vxk_leaf_voxel(g, n->leaf[e], vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z));
+    if (n->leaf[e] == VXK_NONE)
+        return VXK_NO_VOXEL;
+    rank = vxk_leaf_rank_of(g, n->leaf[e], vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z));
+    return rank == VXK_NONE ? VXK_NO_VOXEL : n->first[e] + rank;
 }
 
 /* ------------------------------------------------------------------ weighted sums */

@@ -195,6 +195,7 @@ static __device__ __forceinline__ void load_corners(const struct vxk_index_grid 
         p->corner[lane < 9 ? 0 : 9][dy | dz >> 1] =
             value(s, b->face, (dy ? 0 : 56) + (dz ? 0 : 7), b->face_base);
     }
+    __syncwarp();
 }
 
 template <int KIND>
@@ -311,9 +312,10 @@ struct lone {
     {
         int X = x + dx, Y = y + dy, Z = z + dz;
         uint32_t e = (X >> 3 ? 4u : 0u) | (Y >> 3 ? 2u : 0u) | (Z >> 3 ? 1u : 0u);
-        uint64_t v =
-            vxk_leaf_voxel(&vg->g, leaf[e][threadIdx.x], vxk_voxel_of((uint32_t)X, (uint32_t)Y, (uint32_t)Z));
-        return v == VXK_NO_VOXEL ? missing : in[vg->voxel + v];
+        uint32_t l = leaf[e][threadIdx.x], rank = VXK_NONE;
+        if (l != VXK_NONE)
+            rank = vxk_leaf_rank_of(&vg->g, l, vxk_voxel_of((uint32_t)X, (uint32_t)Y, (uint32_t)Z));
+        return rank == VXK_NONE ? missing : in[vg->voxel + vxk_index_first(&vg->g, l) + rank];
     }
     __device__ float cross(int dx, int k) const
     {
