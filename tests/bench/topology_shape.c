@@ -152,7 +152,7 @@ static int by_value(const void *a, const void *b)
 static void make_scatter(struct shape *s)
 {
     const int32_t corner = corner_of(s->dim);
-    const uint64_t room = (uint64_t)s->dim * (uint64_t)s->dim * (uint64_t)s->dim / 8;
+    const uint64_t room = (uint64_t)s->dim * (uint64_t)s->dim * (uint64_t)s->dim / 64;
     s->n_points = room < SCATTERED ? room : SCATTERED;
     s->point = need(malloc(s->n_points * sizeof *s->point));
     uint64_t *order = need(malloc(s->n_points * sizeof *order));

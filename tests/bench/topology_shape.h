@@ -3,7 +3,7 @@
  *
  * shellT   spherical shell, T voxels thick, inscribed in a cube of `dim`
  * rand25   a random quarter of a cube of `dim`
- * scatter  1 M random voxels in a cube of `dim`, duplicates kept
+ * scatter  1 M random voxels in a cube of `dim` (no more than one in 64), duplicates kept
  * tiles    64 cubes of 10^3 voxels, `dim` apart along each axis
  */
 #ifndef BENCH_TOPOLOGY_SHAPE_H
