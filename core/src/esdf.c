@@ -1,5 +1,5 @@
-/* esdf.c - keeps the distance field of a map's newest epoch: which leaves it has, their memory, when it is
- * rebuilt. */
+/* esdf.c - keeps the distance field of a map's newest epoch: its memory, and when it is brought up to date.
+ */
 #include "esdf.h"
 
 #include "body/esdf_pass.h"
@@ -9,10 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SLICE = 1 << 18, /* cells whose records are looked up at once */
-    PAGE_BYTES = VXK_ESDF_PAGE * 512 * 2
-};
+enum { FEW_HOLES = 512, HOLE_SHARE = 16 /* more holes than this and 1/16 of the leaves are filled */ };
 
 uint32_t vx__esdf_radius(const struct vx_map_params *params)
 {
@@ -28,6 +25,7 @@ bool vx__cancelled(const struct vx_query_options *options)
 
 static void esdf_destroy(struct vx_map *map, void *p)
 {
+    struct vxk_dev *dev = vx__map_dev(map);
     struct vx__esdf *e = p;
 
     if (!e)
@@ -36,28 +34,199 @@ static void esdf_destroy(struct vx_map *map, void *p)
         vx__hold_free(map, e->pages[i]);
     free(e->pages);
     vx__hold_free(map, e->keys);
-    vx__hold_free(map, e->index);
     vx__hold_free(map, e->table);
     vx__hold_free(map, e->page_list);
+    vx__hold_free(map, e->n);
+    if (e->n_host)
+        dev->ops->free_host(dev, e->n_host);
     free(e);
 }
 
-static vx_err hold(struct vx__esdf_build *b, uint64_t bytes, void **out)
+static vx_err hold(struct vx__esdf_build *b, uint64_t bytes, void *out)
 {
     VX_TRY_RET(vx__hold_alloc(b->map, bytes, out, b->detail));
     b->esdf->bytes += bytes;
     return VX_OK;
 }
+static void let_go(struct vx__esdf_build *b, uint64_t bytes, void *block)
+{
+    if (block) {
+        vx__hold_free(b->map, block);
+        b->esdf->bytes -= bytes;
+    }
+}
 
-vx_err vx__esdf_grow(struct vx__esdf_build *b, uint32_t n)
+static uint64_t hash_bytes(uint64_t slots)
+{
+    return slots * (sizeof(uint64_t) + sizeof(uint32_t));
+}
+static uint64_t chunk_bytes(uint64_t n)
+{
+    return n * (VXK_CELLS_A_CHUNK * sizeof(uint32_t) + sizeof(uint64_t) + 28 * sizeof(uint32_t) + 1);
+}
+/* Places the arrays of n chunks in their block. */
+static void place_chunks(struct vx__esdf *e, void *block, uint64_t n)
+{
+    e->table = block;
+    e->chunk_key = (uint64_t *)(void *)(e->table + n * VXK_CELLS_A_CHUNK);
+    e->near = (uint32_t *)(void *)(e->chunk_key + n);
+    e->version = e->near + n * 27;
+    e->seen = (uint8_t *)(e->version + n);
+}
+static uint64_t list_bytes(uint64_t pages)
+{
+    return pages * (sizeof(uint16_t *) + VXK_ESDF_PAGE * sizeof(uint32_t));
+}
+
+/* The kernels' view of the field, after its memory moved. */
+static void set_args(struct vx__esdf_build *b)
 {
     struct vx__esdf *e = b->esdf;
-    uint32_t want = (n + VXK_ESDF_PAGE - 1) / VXK_ESDF_PAGE, had = e->n_pages;
+    struct vxk_esdf_args *a = &b->a;
 
-    while (e->n_pages < want) {
-        void *page;
-        VX_TRY_RET(hold(b, PAGE_BYTES, &page));
-        e->pages[e->n_pages++] = page;
+    a->n = e->n;
+    a->keys = e->keys;
+    a->index = e->index;
+    a->chunk_key = e->chunk_key;
+    a->near = e->near;
+    a->version = e->version;
+    a->seen = e->seen;
+    a->table = e->table;
+    a->pages = e->page_list;
+    a->free_leaf = e->free_leaf;
+    a->slot_mask = e->view.slot_mask;
+    a->max_chunks = e->max_chunks;
+    a->n_numbers = e->n_numbers;
+    a->n_leaves = e->n_leaves;
+    a->n_free = e->n_free;
+    e->view.keys = e->keys;
+    e->view.index = e->index;
+    e->view.table = e->table;
+    e->view.pages = e->page_list;
+}
+
+vx_err vx__esdf_read(struct vx__esdf_build *b)
+{
+    const struct vxk_ops *ops = b->q->dev->ops;
+
+    VX_TRY_RET(ops->download(b->q, b->esdf->n_host, b->a.n, sizeof b->n));
+    VX_TRY_RET(ops->wait(b->q));
+    b->n = *b->esdf->n_host;
+    return VX_OK;
+}
+
+/* The field's chunks into new blocks of n chunks and `slots` slots. */
+static vx_err move_chunks(struct vx__esdf_build *b, uint32_t n, void *chunks, uint64_t slots, void *hash)
+{
+    const struct vxk_ops *ops = b->q->dev->ops;
+    struct vx__esdf *e = b->esdf, old = *e;
+    uint64_t had = old.n_chunks;
+
+    place_chunks(e, chunks, n);
+    e->keys = hash;
+    e->index = (uint32_t *)(e->keys + slots);
+    e->max_chunks = n;
+    e->view.slot_mask = (uint32_t)slots - 1;
+    set_args(b);
+    VX_TRY_RET(ops->fill(b->q, chunks, 0xff, chunk_bytes(n)));
+    VX_TRY_RET(ops->fill(b->q, e->seen, 0, n));
+    VX_TRY_RET(ops->fill(b->q, e->keys, 0, slots * sizeof *e->keys));
+    VX_TRY_RET(ops->fill(b->q, e->index, 0xff, slots * sizeof *e->index));
+    VX_TRY_RET(ops->upload(b->q, &e->n->n_chunks, &e->n_chunks, sizeof e->n_chunks));
+    if (had) {
+        VX_TRY_RET(ops->copy(b->q, e->table, old.table, had * VXK_CELLS_A_CHUNK * sizeof *e->table));
+        VX_TRY_RET(ops->copy(b->q, e->chunk_key, old.chunk_key, had * sizeof *e->chunk_key));
+        VX_TRY_RET(ops->copy(b->q, e->seen, old.seen, had));
+        VX_TRY_RET(VX__ESDF_RUN(b, rehash, (uint32_t)had));
+    }
+    return ops->wait(b->q);
+}
+
+vx_err vx__esdf_grow_chunks(struct vx__esdf_build *b, uint32_t n)
+{
+    struct vx__esdf *e = b->esdf, old = *e;
+    uint64_t slots = vx__cells_slots(n), old_slots = e->keys ? e->view.slot_mask + 1ull : 0;
+    void *chunks, *hash;
+    vx_err err;
+
+    if (n > VX__CELLS_MAX_CHUNKS)
+        return vx_fail(b->detail, VX_E_EXHAUSTED, "",
+                       "the distance field would span %u chunks; the most is %u", n,
+                       (unsigned)VX__CELLS_MAX_CHUNKS);
+    VX_TRY_RET(hold(b, chunk_bytes(n), &chunks));
+    err = hold(b, hash_bytes(slots), &hash);
+    if (err != VX_OK) {
+        let_go(b, chunk_bytes(n), chunks);
+        return err;
+    }
+    err = move_chunks(b, n, chunks, slots, hash);
+    if (err != VX_OK) { /* only a failing device says so */
+        old.bytes = e->bytes;
+        *e = old;
+        set_args(b);
+        let_go(b, chunk_bytes(n), chunks);
+        let_go(b, hash_bytes(slots), hash);
+        return err;
+    }
+    let_go(b, chunk_bytes(old.max_chunks), old.table);
+    let_go(b, hash_bytes(old_slots), old.keys);
+    return VX_OK;
+}
+
+/* Longer lists of pages and of free leaf numbers. */
+static vx_err grow_lists(struct vx__esdf_build *b, uint32_t pages)
+{
+    const struct vxk_ops *ops = b->q->dev->ops;
+    struct vx__esdf *e = b->esdf;
+    uint16_t **host = realloc(e->pages, pages * sizeof *host), **list;
+    uint32_t *free_leaf;
+
+    if (!host)
+        return vx_fail(b->detail, VX_E_NOMEM, "", "no memory for the list of %u pages", pages);
+    e->pages = host;
+    VX_TRY_RET(hold(b, list_bytes(pages), &list));
+    free_leaf = (uint32_t *)(void *)(list + pages);
+    vx_err err = ops->upload(b->q, list, e->pages, e->n_pages * sizeof *list);
+    if (err == VX_OK && e->n_free)
+        err = ops->copy(b->q, free_leaf, e->free_leaf, e->n_free * sizeof *free_leaf);
+    if (err == VX_OK)
+        err = ops->wait(b->q);
+    if (err != VX_OK) {
+        let_go(b, list_bytes(pages), list);
+        return err;
+    }
+    let_go(b, list_bytes(e->max_pages), e->page_list);
+    e->page_list = list;
+    e->free_leaf = free_leaf;
+    e->max_pages = pages;
+    return VX_OK;
+}
+
+/* Gives back the pages from the n-th on. */
+static void drop_pages(struct vx__esdf_build *b, uint32_t n)
+{
+    while (b->esdf->n_pages > n)
+        let_go(b, VXK_ESDF_PAGE_BYTES, b->esdf->pages[--b->esdf->n_pages]);
+}
+
+vx_err vx__esdf_grow_leaves(struct vx__esdf_build *b, uint64_t n)
+{
+    struct vx__esdf *e = b->esdf;
+    uint64_t want = (n + VXK_ESDF_PAGE - 1) / VXK_ESDF_PAGE;
+    uint32_t had = e->n_pages;
+
+    if (want * VXK_ESDF_PAGE >= VXK_NONE)
+        return vx_fail(b->detail, VX_E_EXHAUSTED, "", "the distance field would have %llu leaves",
+                       (unsigned long long)n);
+    if (want > e->max_pages)
+        VX_TRY_RET(grow_lists(b, (uint32_t)(want + want / 4)));
+    set_args(b);
+    for (; e->n_pages < want; e->n_pages++) {
+        vx_err err = hold(b, VXK_ESDF_PAGE_BYTES, &e->pages[e->n_pages]);
+        if (err == VX_OK)
+            continue;
+        drop_pages(b, had);
+        return err;
     }
     if (e->n_pages == had)
         return VX_OK;
@@ -65,219 +234,141 @@ vx_err vx__esdf_grow(struct vx__esdf_build *b, uint32_t n)
                                   (e->n_pages - had) * sizeof *e->pages);
 }
 
-/* What the sites of each cell of the map span. */
-static vx_err find_spans(struct vx__esdf_build *b)
+/* An empty field: room for the map's chunks and some around them. */
+static vx_err create(struct vx__esdf_build *b)
 {
-    struct vx__work *w = &b->work;
-    uint32_t slice = b->n_cells < SLICE ? b->n_cells : SLICE;
-    struct vxk_records *records;
+    const struct vxk_ops *ops = b->q->dev->ops;
+    uint64_t chunks = b->snapshot->n_chunks + b->snapshot->n_chunks / 4 + 4;
+    struct vx__esdf *e = b->esdf;
+    void *host;
 
-    b->span = vx__work_filled(w, b->n_cells, sizeof *b->span, 0);
-    records = vx__work_get(w, slice, sizeof *records);
-    VX_TRY_RET(w->err);
-    for (uint32_t first = 0; first < b->n_cells; first += slice) {
-        uint32_t n = b->n_cells - first < slice ? b->n_cells - first : slice;
-        struct vxk_cells_lookup_args look = {.grid = b->snapshot->grid,
-                                             .chunk_key = b->owners.chunk_key,
-                                             .place = b->owners.place,
-                                             .out = records,
-                                             .first = first,
-                                             .neighbours = 1};
-        struct vxk_esdf_span_args span = {.samples = b->samples, .records = records, .span = b->span + first};
-        VX_TRY_RET(VXK_LAUNCH(b->q, cells_lookup, &look, n));
-        VX_TRY_RET(VXK_LAUNCH(b->q, esdf_span, &span, n * 64));
+    VX_TRY_RET(ops->alloc_host(b->q->dev, sizeof *e->n_host, &host));
+    e->n_host = host;
+    VX_TRY_RET(hold(b, sizeof *e->n, &e->n));
+    VX_TRY_RET(ops->fill(b->q, e->n, 0, sizeof *e->n));
+    return vx__esdf_grow_chunks(
+        b, (uint32_t)(chunks < VX__CELLS_MAX_CHUNKS ? chunks : (uint64_t)VX__CELLS_MAX_CHUNKS));
+}
+
+/* Writes the leaves that the plan lists.  What fails from here on leaves a field of no epoch. */
+static vx_err write_leaves(struct vx__esdf_build *b)
+{
+    struct vx__esdf *e = b->esdf;
+    uint32_t again = b->n.n_new < e->n_free ? b->n.n_new : e->n_free, n_new = b->n.n_new;
+
+    if (b->n.n_out) {
+        VX_TRY_RET(VX__ESDF_RUN(b, list_out, e->n_chunks * 64));
+        VX_TRY_RET(VX__ESDF_RUN(b, keep, b->n.n_changed));
+        e->n_free -= again;
+        e->n_numbers += n_new - again;
+        b->a.n_free = e->n_free;
+        e->n_updates++;
+        e->n_computed += b->n.n_out;
+        VX_TRY_RET(vx__esdf_batches(b));
     }
+    if (b->n.n_state)
+        VX_TRY_RET(VX__ESDF_RUN(b, restate, b->n.n_state * 64));
+    VX_TRY_RET(VX__ESDF_RUN(b, remember, e->n_chunks));
+    VX_TRY_RET(vx__esdf_read(b));
+    e->n_free += b->n.n_pruned;
+    e->n_leaves = e->n_numbers - e->n_free;
     return VX_OK;
 }
 
-/* Finds the chunks that hold a candidate and sorts them: *chunk_key, esdf->n_chunks.  Most maps' surfaces
- * reach few neighbours, so the first try has room for those only. */
-static vx_err find_chunks(struct vx__esdf_build *b, uint64_t **chunk_key)
+/* Moves leaves into the free numbers and gives back the pages behind them.  Only a failing device is an
+ * error: without scratch the holes stay. */
+static vx_err fill_holes(struct vx__esdf_build *b)
 {
+    struct vx__esdf *e = b->esdf;
     struct vx__work *w = &b->work;
-    uint64_t most = 27ull * b->n_versions, capacity = 4ull * b->n_versions + 32;
-    uint32_t n = 0;
+    uint32_t pages = (e->n_leaves + VXK_ESDF_PAGE - 1) / VXK_ESDF_PAGE;
 
-    for (capacity = capacity < most ? capacity : most;; capacity = most) {
-        uint32_t keep = w->n;
-        struct vxk_esdf_chunks_args a = {.chunk_key = b->owners.chunk_key,
-                                         .cells = b->owners.place,
-                                         .span = b->span,
-                                         .slot_mask = vx__cells_slots(capacity) - 1,
-                                         .capacity = (uint32_t)capacity,
-                                         .radius = b->radius,
-                                         .reach = b->reach};
-        *chunk_key = a.found = vx__work_get(w, capacity, sizeof *a.found);
-        a.n = vx__work_filled(w, 1, sizeof *a.n, 0);
-        a.keys = vx__work_filled(w, a.slot_mask + 1ull, sizeof *a.keys, 0);
+    if (e->n_free <= FEW_HOLES || e->n_free <= e->n_leaves / HOLE_SHARE)
+        return VX_OK;
+    set_args(b);
+    b->a.holes = vx__work_get(w, e->n_free, sizeof *b->a.holes);
+    b->a.movers = vx__work_get(w, e->n_free, sizeof *b->a.movers);
+    if (w->err != VX_OK)
+        return VX_OK;
+    VX_TRY_RET(VX__ESDF_RUN(b, holes, e->n_free));
+    VX_TRY_RET(VX__ESDF_RUN(b, movers, e->n_free));
+    VX_TRY_RET(VX__ESDF_RUN_COUNTED(b, move, n_movers, 64, e->n_free));
+    VX_TRY_RET(b->q->dev->ops->wait(b->q));
+    e->n_numbers = e->n_leaves;
+    e->n_free = 0;
+    drop_pages(b, pages);
+    return VX_OK;
+}
+
+static vx_err update(struct vx__esdf_build *b)
+{
+    struct vx__esdf *e = b->esdf;
+    struct vx__work *w = &b->work;
+    struct vxk_esdf_args *a = &b->a;
+    uint64_t n_new;
+
+    if (!e->keys)
+        VX_TRY_RET(create(b));
+    set_args(b);
+    VX_TRY_RET(vx__esdf_plan(b));
+    n_new = b->n.n_new > e->n_free ? b->n.n_new - e->n_free : 0;
+    VX_TRY_RET(vx__esdf_grow_leaves(b, e->n_numbers + n_new));
+    if (b->n.n_out) {
+        a->all_out = vx__work_get(w, b->n.n_out, sizeof *a->all_out);
+        a->list = vx__work_get(w, e->n_numbers + n_new, sizeof *a->list);
+        a->slot = vx__work_filled(w, (uint64_t)e->n_chunks * VXK_CELLS_A_CHUNK, sizeof *a->slot, 0xff);
         VX_TRY_RET(w->err);
-        VX_TRY_RET(VXK_LAUNCH(b->q, esdf_chunks, &a, b->n_cells));
-        VX_TRY_RET(vx__work_read(w, &n, a.n, sizeof n));
-        if (n <= capacity)
-            break;
-        if (capacity == most)
-            return vx_fail(b->detail, VX_E_INTERNAL, "", "a surface reaches more chunks than surround it");
-        vx__work_drop(w, keep);
     }
-    if (n > VX__CELLS_MAX_CHUNKS)
-        return vx_fail(b->detail, VX_E_EXHAUSTED, "",
-                       "the distance field would span %u chunks; the most is %u", n,
-                       (unsigned)VX__CELLS_MAX_CHUNKS);
-    b->esdf->n_chunks = n;
-    return b->q->dev->ops->sort_u64(b->q, *chunk_key, NULL, n);
-}
-
-/* Makes the field's table for the chunks and marks the candidates in them. */
-static vx_err find_candidates(struct vx__esdf_build *b)
-{
-    struct vx__esdf *e = b->esdf;
-    struct vx__work *w = &b->work;
-    const struct vxk_ops *ops = b->q->dev->ops;
-    uint64_t *chunk_key, *mask;
-    uint32_t slots, words;
-
-    VX_TRY_RET(find_chunks(b, &chunk_key));
-    slots = vx__cells_slots(e->n_chunks);
-    words = e->n_chunks * 64;
-    VX_TRY_RET(hold(b, slots * sizeof *e->keys, (void **)&e->keys));
-    VX_TRY_RET(hold(b, slots * sizeof *e->index, (void **)&e->index));
-    VX_TRY_RET(hold(b, (e->n_chunks + 1ull) * VXK_CELLS_A_CHUNK * sizeof *e->table, (void **)&e->table));
-    VX_TRY_RET(ops->fill(b->q, e->keys, 0, slots * sizeof *e->keys));
-    VX_TRY_RET(ops->fill(b->q, e->table, 0xff, (uint64_t)e->n_chunks * VXK_CELLS_A_CHUNK * sizeof *e->table));
-    mask = vx__work_filled(w, words, sizeof *mask, 0);
-    VX_TRY_RET(w->err);
-    struct vxk_esdf_mark_args mark = {.chunk_key = b->owners.chunk_key,
-                                      .cells = b->owners.place,
-                                      .span = b->span,
-                                      .keys = e->keys,
-                                      .index = e->index,
-                                      .mask = mask,
-                                      .slot_mask = slots - 1,
-                                      .radius = b->radius,
-                                      .reach = b->reach};
-    b->c = (struct vxk_cells){
-        .keys = e->keys, .index = e->index, .chunk_key = chunk_key, .mask = mask, .slot_mask = slots - 1};
-    VX_TRY_RET(vx__cells_index(w, chunk_key, e->n_chunks, e->keys, e->index, slots));
-    VX_TRY_RET(VXK_LAUNCH(b->q, esdf_mark, &mark, b->n_cells * b->width));
-    return vx__cells_number(w, &b->c, e->n_chunks, &b->n_candidates);
-}
-
-/* Which candidates have sites, lines and planes that hold anything. */
-static vx_err find_families(struct vx__esdf_build *b)
-{
-    struct vx__work *w = &b->work;
-    uint32_t n = b->n_candidates;
-
-    b->sites = vx__work_filled(w, n, 1, 0);
-    b->lines = vx__work_get(w, n, 1);
-    b->planes = vx__work_get(w, n, 1);
-    for (int i = 0; i < 3; i++) {
-        b->level[i].slot = vx__work_filled(w, n, sizeof *b->level[i].slot, 0xff);
-        b->level[i].list = vx__work_get(w, n, sizeof *b->level[i].list);
-    }
-    b->count = vx__work_get(w, 3, sizeof *b->count);
-    VX_TRY_RET(w->err);
-    struct vxk_esdf_families_args families = {.c = b->c,
-                                              .chunk_key = b->owners.chunk_key,
-                                              .cells = b->owners.place,
-                                              .span = b->span,
-                                              .sites = b->sites};
-    struct vxk_esdf_lines_at_args lines = {
-        .c = b->c, .sites = b->sites, .lines = b->lines, .reach = b->reach};
-    struct vxk_esdf_planes_at_args planes = {
-        .c = b->c, .lines = b->lines, .planes = b->planes, .reach = b->reach};
-    VX_TRY_RET(VXK_LAUNCH(b->q, esdf_families, &families, b->n_cells));
-    VX_TRY_RET(VXK_LAUNCH(b->q, esdf_lines_at, &lines, n));
-    return VXK_LAUNCH(b->q, esdf_planes_at, &planes, n);
-}
-
-/* Host and device arrays of page pointers, long enough for every candidate to exist. */
-static vx_err make_page_list(struct vx__esdf_build *b)
-{
-    struct vx__esdf *e = b->esdf;
-
-    e->max_pages = b->n_candidates / VXK_ESDF_PAGE + 1;
-    e->pages = calloc(e->max_pages, sizeof *e->pages);
-    if (!e->pages)
-        return vx_fail(b->detail, VX_E_NOMEM, "", "no memory for the list of %u pages", e->max_pages);
-    return hold(b, e->max_pages * sizeof *e->pages, (void **)&e->page_list);
-}
-
-/* A field without surfaces: its table is empty. */
-static vx_err make_empty(struct vx__esdf_build *b)
-{
-    struct vx__esdf *e = b->esdf;
-    uint32_t slots = vx__cells_slots(0);
-
-    VX_TRY_RET(hold(b, slots * sizeof *e->keys, (void **)&e->keys));
-    VX_TRY_RET(hold(b, slots * sizeof *e->index, (void **)&e->index));
-    e->view.slot_mask = slots - 1;
-    return b->q->dev->ops->fill(b->q, e->keys, 0, slots * sizeof *e->keys);
-}
-
-static vx_err build(struct vx__esdf_build *b)
-{
-    struct vx__esdf *e = b->esdf;
-
-    VX_TRY_RET(vx__snapshot_chunks(b->map, b->snapshot, b->q, &b->versions, &b->n_versions));
-    if (b->versions)
-        vx__work_adopt(&b->work, b->versions);
-    VX_TRY_RET(vx__site_cells(&b->work, &b->samples, b->versions, b->n_versions, &b->owners, &b->n_cells));
-    if (b->n_cells) {
-        VX_TRY_RET(find_spans(b));
-        VX_TRY_RET(find_candidates(b));
-    }
-    if (!b->n_candidates) {
-        if (!e->keys)
-            VX_TRY_RET(make_empty(b));
-    } else {
-        VX_TRY_RET(find_families(b));
-        VX_TRY_RET(make_page_list(b));
-        VX_TRY_RET(vx__esdf_batches(b));
-    }
-    e->view.keys = e->keys;
-    e->view.index = e->index;
-    e->view.table = e->table;
-    e->view.pages = e->page_list;
-    if (b->n_candidates)
-        e->view.slot_mask = b->c.slot_mask;
-    e->view.radius = b->radius;
-    e->view.scale = vxk_esdf_scale(b->radius);
+    e->ready = false;
+    VX_TRY_RET(write_leaves(b));
+    VX_TRY_RET(fill_holes(b));
+    e->ready = true;
     e->epoch = b->snapshot->epoch;
-    return b->q->dev->ops->wait(b->q);
+    return VX_OK;
 }
 
 vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
                         const struct vx_query_options *options, const struct vx__esdf **out,
                         struct vx_detail *detail)
 {
-    struct vx__esdf *kept = rs->esdf;
     struct vx__esdf_build b = {
         .map = map, .q = rs->queue, .snapshot = s, .options = options, .detail = detail};
+    struct vx__esdf *e = rs->esdf;
     vx_err err;
 
-    *out = kept;
-    if (kept && kept->epoch == s->epoch)
+    *out = e;
+    if (e && e->ready && e->epoch == s->epoch)
         return VX_OK;
-    b.esdf = calloc(1, sizeof *b.esdf);
-    if (!b.esdf)
-        return vx_fail(detail, VX_E_NOMEM, "", "no memory for a distance field's header");
-    vx__work_init(&b.work, map, b.q, detail);
-    vx__samples(map, s, 1, &b.samples);
-    b.radius = vx__esdf_radius(vx__map_params(map));
-    b.reach = (b.radius + 7) / 8;
-    b.width = 2 * b.reach + 1;
-    b.limit = (int32_t)(b.radius * b.radius * 65536);
-    err = build(&b);
-    vx__work_drop(&b.work, 0);
-    if (err != VX_OK) {
-        (void)b.q->dev->ops->wait(b.q);
-        esdf_destroy(map, b.esdf);
-        return err;
+    *out = NULL;
+    if (e && e->epoch < s->cleared_epoch) {
+        esdf_destroy(map, e);
+        rs->esdf = e = NULL;
     }
-    esdf_destroy(map, kept);
-    rs->esdf = b.esdf;
+    if (!e)
+        e = calloc(1, sizeof *e);
+    if (!e)
+        return vx_fail(detail, VX_E_NOMEM, "", "no memory for a distance field's header");
+    rs->esdf = b.esdf = e;
     rs->esdf_destroy = esdf_destroy;
-    *out = b.esdf;
-    return VX_OK;
+    vx__work_init(&b.work, map, b.q, detail);
+    vx__samples(map, s, 1, &b.a.samples);
+    b.a.radius = vx__esdf_radius(vx__map_params(map));
+    b.a.reach = (b.a.radius + 7) / 8;
+    b.a.scale = vxk_esdf_scale(b.a.radius);
+    b.a.limit = (int32_t)(b.a.radius * b.a.radius * 65536);
+    b.a.since = e->ready ? (uint32_t)e->epoch : 0;
+    b.width = 2 * b.a.reach + 1;
+    e->view.radius = b.a.radius;
+    e->view.scale = b.a.scale;
+    err = update(&b);
+    vx__work_drop(&b.work, 0);
+    if (err == VX_OK) {
+        *out = e;
+        return VX_OK;
+    }
+    if (!e->ready) { /* half of it is written, or nothing of it was ever */
+        esdf_destroy(map, e);
+        rs->esdf = NULL;
+    }
+    return err;
 }

@@ -1,36 +1,52 @@
 /*
  * esdf.h - the distance field that a map's readers keep (internal to core).
  *
- * It belongs to one epoch and is rebuilt when a query finds a newer one.  Building needs room for the new
- * field beside the old: when the cap refuses, the old one stays as it was.
+ * It belongs to one epoch.  A query that finds a newer one brings it up to date in place: only the leaves
+ * that changed sites reach are computed again.  What is refused before the first leaf is written leaves the
+ * field as it was; what fails later drops it, and the next query builds it anew.
  */
 #ifndef VX__ESDF_H
 #define VX__ESDF_H
 
-#include "body/esdf_mark.h"
-#include "cells.h"
+#include "body/esdf_world.h"
+#include "snapshot.h"
 #include "vx/query.h"
 
 struct vx__esdf {
     struct vxk_esdf view; /* pass by value in kernel arguments */
     uint64_t epoch;
-    uint32_t n_leaves, n_chunks;
-    uint64_t bytes; /* device memory held */
-    uint64_t *keys;
-    uint32_t *index, *table;
-    uint16_t **page_list; /* device copy of pages */
-    uint16_t **pages;     /* host array of device blocks */
+    bool ready;                 /* it is the field of `epoch` */
+    uint32_t n_leaves;          /* in use */
+    uint32_t n_numbers, n_free; /* leaf numbers given out so far; those to be used again */
+    uint32_t n_chunks, max_chunks;
     uint32_t n_pages, max_pages;
+    uint32_t room;                  /* dirty cells that an update expects */
+    uint64_t bytes;                 /* device memory held */
+    uint64_t n_updates, n_computed; /* updates that computed leaves, and how many leaves */
+
+    /* device; see vxk_esdf_args.  Arrays of one block go together. */
+    uint64_t *keys; /* one block */
+    uint32_t *index;
+    uint32_t *table; /* one block */
+    uint64_t *chunk_key;
+    uint32_t *near, *version;
+    uint8_t *seen;
+    uint16_t **page_list; /* one block; a copy of pages */
+    uint32_t *free_leaf;
+    struct vxk_esdf_counters *n;
+
+    uint16_t **pages;                 /* host array of device blocks */
+    struct vxk_esdf_counters *n_host; /* pinned */
 };
 
 /* R of a map in voxels: 1 .. VXK_ESDF_MAX_R. */
 uint32_t vx__esdf_radius(const struct vx_map_params *params);
 /*
- * The field of the snapshot's epoch, built when the kept one is of another epoch.
+ * The field of the snapshot's epoch, brought up to date when the kept one is of another epoch.
  *
  * rs: the locked reader state, owner of the field.  out: valid until the lock is given back.
- * Errors: VX_E_EXHAUSTED it does not fit (a field of an older epoch is kept); VX_E_CANCELLED; VX_E_NOMEM;
- * VX_E_DEVICE. Thread: the holder of the reader lock; blocks.
+ * Errors: VX_E_EXHAUSTED it does not fit; VX_E_CANCELLED; VX_E_NOMEM; VX_E_DEVICE.  The field is then of an
+ * older epoch or gone; *out is NULL.  Thread: the holder of the reader lock; blocks.
  */
 vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
                         const struct vx_query_options *options, const struct vx__esdf **out,

@@ -1,46 +1,40 @@
 /*
- * esdf_build.h - what the parts of a distance field's build share (internal to core).
+ * esdf_build.h - what the parts of a distance field's update share (internal to core).
  */
 #ifndef VX__ESDF_BUILD_H
 #define VX__ESDF_BUILD_H
 
+#include "cells.h"
 #include "esdf.h"
-
-/* One of the lists of a batch: which candidates it holds, and where a candidate is on it. */
-struct vx__esdf_level {
-    uint32_t *slot; /* [candidates] */
-    uint32_t *list; /* [candidates] */
-    uint32_t n;
-};
 
 struct vx__esdf_build {
     struct vx_map *map;
     struct vxk_queue *q;
     const struct vx__snapshot *snapshot;
-    struct vxk_samples samples;
     const struct vx_query_options *options;
     struct vx_detail *detail;
-    struct vx__esdf *esdf; /* the new one */
+    struct vx__esdf *esdf;
     struct vx__work work;
-
-    uint32_t radius, reach, width; /* R; cells it spans; 2 reach + 1 */
-    int32_t limit;                 /* (256 R)^2 */
-
-    uint32_t *versions, n_versions;
-    struct vxk_cells owners; /* the cells of the map that may own sites */
-    uint32_t n_cells;
-    uint64_t *span; /* [n_cells] vxk_esdf_span */
-
-    struct vxk_cells c; /* the candidates */
-    uint32_t n_candidates;
-    uint8_t *sites, *lines, *planes; /* [candidates] what holds anything there */
-    struct vx__esdf_level level[3];  /* of planes, lines, sites */
-    uint32_t *count;                 /* device: entries of the three lists */
+    struct vxk_esdf_args a;     /* of the next launch */
+    struct vxk_esdf_counters n; /* as last read */
+    uint32_t width;             /* 2 reach + 1 */
 };
 
-/* Fills the leaves of the candidates, in batches of bounded scratch (esdf_batch.c). */
+/* Launches element function esdf_NAME with the build's arguments. */
+#define VX__ESDF_RUN(b, name, count) VXK_LAUNCH((b)->q, esdf_##name, &(b)->a, (count))
+/* The same with the count in a field of the device's counters, `per` elements each, at most `most` times. */
+#define VX__ESDF_RUN_COUNTED(b, name, counter, per, most)                                                    \
+    VXK_LAUNCH_COUNTED((b)->q, esdf_##name, &(b)->a, &(b)->a.n->counter, (per), (most) * (per))
+
+/* Reads the counters into b->n; waits for the queue. */
+vx_err vx__esdf_read(struct vx__esdf_build *b);
+/* Room for more chunks, or for leaf numbers 0 .. n-1 (esdf.c).  Both keep what the field holds. */
+vx_err vx__esdf_grow_chunks(struct vx__esdf_build *b, uint32_t n);
+vx_err vx__esdf_grow_leaves(struct vx__esdf_build *b, uint64_t n);
+/* Finds out what the update has to do: lists and counts (esdf_plan.c).  Nothing of the field changes but the
+ * list of its chunks. */
+vx_err vx__esdf_plan(struct vx__esdf_build *b);
+/* Computes the leaves of all_out in batches of bounded scratch (esdf_batch.c). */
 vx_err vx__esdf_batches(struct vx__esdf_build *b);
-/* Room for leaves 0 .. n-1 (esdf.c). */
-vx_err vx__esdf_grow(struct vx__esdf_build *b, uint32_t n);
 
 #endif

@@ -1,4 +1,5 @@
 #include "frame_convert.h"
+#include "skew.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,8 +39,6 @@ static vx_err check_pose(const struct vx_frame *f, uint32_t i, struct vx_detail 
         return vx_fail(detail, VX_E_INVALID, "pose.rotation_xyzw",
                        "pose %u: the quaternion's norm is %.6f; it must be 1 within 0.001 (order x y z w)", i,
                        sqrt(n2));
-    if (i && p->offset_ns < f->pose[i - 1].offset_ns)
-        return vx_fail(detail, VX_E_INVALID, "pose.offset_ns", "pose %u: offsets must not fall", i);
     return VX_OK;
 }
 
@@ -85,9 +84,7 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
                        f->n_poses);
     for (uint32_t i = 0; i < f->n_poses; i++)
         VX_TRY_RET(check_pose(f, i, detail));
-    if (f->n_poses > 1)
-        return vx_fail(detail, VX_E_UNIMPLEMENTED, "pose",
-                       "de-skew over several poses is not there yet: send one pose a frame");
+    VX_TRY_RET(vx__skew_check(f, detail));
     if (f->sensor == VX_POINTS) {
         if (f->height != 1 || f->width > MAX_RAYS)
             return vx_fail(detail, VX_E_INVALID, "width",
@@ -149,7 +146,7 @@ void vx__rotation_from_quaternion(const double q[4], double R[9])
 static void reach_box(const struct vx_frame *frame, const struct vxk_frame *f, const double R[9],
                       const double t[3], double lo[3], double hi[3])
 {
-    double reach = (double)f->max_d + (double)f->trunc;
+    double reach = (double)f->max_d + (double)f->trunc + (double)f->skew_reach;
     for (int k = 0; k < 3; k++) {
         lo[k] = hi[k] = t[k];
         if (frame->sensor != VX_DEPTH) {
@@ -243,20 +240,23 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
                          struct vxk_frame_args *args, struct vx_detail *detail)
 {
     struct vxk_frame *f = &args->f;
+    struct vx_pose pose = frame->pose[0];
     double R[9], t[3], lo[3], hi[3];
     uint64_t cells = 1;
     convert_readings(map, frame, f);
     convert_bins(frame, f);
-    vx__rotation_from_quaternion(frame->pose[0].rotation_xyzw, R);
+    if (frame->n_poses > 1)
+        pose = vx__skew_reference(frame, map->voxel_size_m, f);
+    vx__rotation_from_quaternion(pose.rotation_xyzw, R);
     for (int k = 0; k < 9; k++)
         f->R[k] = (float)R[k];
     for (int k = 0; k < 3; k++) {
-        double x = (frame->pose[0].position_m[k] - map->origin_m[k]) / map->voxel_size_m;
+        double x = (pose.position_m[k] - map->origin_m[k]) / map->voxel_size_m;
         if (!(fabs(x) < RANGE_VOXELS))
             return vx_fail(detail, VX_E_INVALID, "pose.position_m",
                            "the sensor is %.3g m from the map's origin; this map reaches %.3g m (create it "
                            "with an origin near the robot)",
-                           frame->pose[0].position_m[k] - map->origin_m[k], RANGE_VOXELS * map->voxel_size_m);
+                           pose.position_m[k] - map->origin_m[k], RANGE_VOXELS * map->voxel_size_m);
         f->oc[k] = (int32_t)floor(x / 128);
         t[k] = x - 128.0 * f->oc[k];
         f->t[k] = (float)t[k];

@@ -7,6 +7,7 @@
 #include "body/frame.h"
 #include "frame_convert.h"
 #include "map_internal.h"
+#include "skew.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +42,12 @@ void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
     struct vx__array *const all[] = {
-        &w->counters, &w->image,    &w->beam,     &w->depth,     &w->inverse,    &w->slope,      &w->front,
-        &w->strip,    &w->level[0], &w->level[1], &w->level[2],  &w->ray,        &w->bin,        &w->chunk,
-        &w->word,     &w->code,     &w->work_of,  &w->value_of,  &w->record,     &w->work,       &w->active,
-        &w->free_,    &w->seen,     &w->sum,      &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,
-        &w->hit_base, &w->acc,      &w->clear,    &w->by_beam};
+        &w->counters,  &w->image,      &w->beam,       &w->depth,     &w->inverse,     &w->slope,
+        &w->front,     &w->strip,      &w->level[0],   &w->level[1],  &w->level[2],    &w->ray,
+        &w->bin,       &w->chunk,      &w->word,       &w->code,      &w->work_of,     &w->value_of,
+        &w->record,    &w->work,       &w->active,     &w->free_,     &w->seen,        &w->sum,
+        &w->touch_key, &w->touch_mask, &w->touch_rank, &w->hit_mask,  &w->hit_base,    &w->acc,
+        &w->clear,     &w->by_beam,    &w->skew_table, &w->skew_time, &w->skew_column, &w->skew_origin};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         vx__array_free(map, all[i]);
     for (int k = 0; k < VX__N_KINDS; k++) {
@@ -63,6 +65,7 @@ void vx__workspace_fini(struct vx_map *map)
         map->device->dev->ops->free_host(map->device->dev, w->host);
     if (w->beam_host)
         map->device->dev->ops->free_host(map->device->dev, w->beam_host);
+    free(w->skew_host);
 }
 
 struct need {
@@ -169,6 +172,7 @@ static vx_err prepare_space(struct vx_map *map, const struct vx_frame *frame, st
                                   .touch_slots = w->touch_slots,
                                   .room_touch_leaf = w->room_touch_leaf,
                                   .room_hit = w->room_hit};
+    VX_TRY_RET(vx__skew_prepare(map, frame, args, detail));
     args->image = w->image.ptr;
     args->g = vx__map_grid(map);
     args->keys = map->keys;
@@ -186,6 +190,7 @@ static vx_err upload_frame(struct vx_map *map, const struct vx_frame *frame)
     const struct vxk_ops *ops = map->device->dev->ops;
     if (frame->data_bytes)
         VX_TRY_RET(ops->upload(map->queue, w->image.ptr, frame->data, frame->data_bytes));
+    VX_TRY_RET(vx__skew_upload(map, frame));
     if (frame->sensor != VX_DEPTH) {
         uint64_t bytes = vx__beam_words(frame) * 4;
         if (w->beam_host_bytes < bytes) {
@@ -223,9 +228,18 @@ static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame,
     if (frame->sensor == VX_POINTS)
         VX_TRY_RET(
             q->dev->ops->fill(q, s->bin, 0xff, (uint64_t)args->f.width * (uint64_t)args->f.height * 8));
+    if (s->skew.on && frame->sensor == VX_POINTS) {
+        uint64_t bytes = (uint64_t)args->f.width * 4;
+        VX_TRY_RET(q->dev->ops->fill(q, s->skew.column_ns, 0xff, bytes));
+        VX_TRY_RET(q->dev->ops->fill(q, s->skew.column_ns + args->f.width, 0, bytes));
+    }
     VX_TRY_RET(q->dev->ops->fill(q, s->touch_key, 0, (uint64_t)s->touch_slots * 8));
     VX_TRY_RET(q->dev->ops->fill(q, s->touch_mask, 0, (uint64_t)s->touch_slots * 512));
+    if (s->skew.on && args->f.bins_are_rays)
+        VX_TRY_RET(VXK_LAUNCH(q, frame_column, args, (uint32_t)args->f.width));
     VX_TRY_RET(VXK_LAUNCH(q, frame_ray, args, rays));
+    if (s->skew.on && !args->f.bins_are_rays)
+        VX_TRY_RET(VXK_LAUNCH(q, frame_column, args, (uint32_t)args->f.width));
     VX_TRY_RET(VXK_LAUNCH(q, frame_bins, args, (uint32_t)(args->f.n_tx[0] * args->f.height)));
     if (args->f.mode == 0)
         VX_TRY_RET(VXK_LAUNCH(q, frame_normal, args, (uint32_t)(args->f.width * args->f.height)));

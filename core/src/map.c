@@ -343,7 +343,7 @@ vx_err vx_map_clear(struct vx_map *map)
     map->heads = heads;
     map->n_slots = FIRST_SLOTS;
     map->n_keys = 0;
-    map->epoch++;
+    map->cleared_epoch = ++map->epoch;
     map->newest_stamp_ns = 0;
     map->has_stamp = false;
     totals_reset(&map->totals);

@@ -47,6 +47,8 @@ struct vx__workspace {
     uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
     uint32_t *beam_host; /* pinned; columns and rows of the last range image */
     uint64_t beam_host_bytes;
+    struct vx__array skew_table, skew_time, skew_column, skew_origin;
+    struct vx__skew_table *skew_host; /* of the last scan with several poses, or NULL */
 };
 
 struct vx_map {
@@ -65,6 +67,7 @@ struct vx_map {
 
     pthread_mutex_t lock;
     uint32_t epoch;
+    uint32_t cleared_epoch; /* of the last vx_map_clear */
     int64_t newest_stamp_ns;
     bool has_stamp; /* a frame since the last clear */
     uint64_t n_frames, n_refused;

@@ -65,10 +65,10 @@ static vx_err claim(struct job *j, int to, const struct stage *t, uint32_t neigh
 
 static vx_err number(struct job *j, int level, uint32_t release)
 {
-    struct vxk_esdf_number_args a = {
+    struct vxk_cells_number_args a = {
         .list = j->level[level].list, .slot = j->level[level].slot, .release = release};
 
-    return VXK_LAUNCH_COUNTED(j->q, esdf_number, &a, j->count + level, 1, j->n_leaves);
+    return VXK_LAUNCH_COUNTED(j->q, cells_number, &a, j->count + level, 1, j->n_leaves);
 }
 
 static vx_err unstage(struct job *j, uint32_t keep)

@@ -32,6 +32,7 @@ vx_err vx__snapshot_pin(struct vx_map *map, struct vx__snapshot *out)
     map->pin_count[slot]++;
     *out = (struct vx__snapshot){.grid = vx__map_grid(map),
                                  .epoch = map->epoch,
+                                 .cleared_epoch = map->cleared_epoch,
                                  .newest_stamp_ns = map->newest_stamp_ns,
                                  .n_leaves = map->totals.n_leaf,
                                  .n_voxels = map->totals.n_active,

@@ -11,8 +11,9 @@
 #include "vx/map.h"
 
 struct vx__snapshot {
-    struct vxk_grid grid; /* pass by value in kernel arguments */
-    uint64_t epoch;       /* map epoch; grid.epoch is the same as the device counts it */
+    struct vxk_grid grid;   /* pass by value in kernel arguments */
+    uint64_t epoch;         /* map epoch; grid.epoch is the same as the device counts it */
+    uint64_t cleared_epoch; /* what readers keep of an older epoch says nothing about this one */
     int64_t newest_stamp_ns;
     uint64_t n_leaves, n_voxels, n_chunks;
     uint32_t pin_; /* the map's */

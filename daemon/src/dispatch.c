@@ -30,7 +30,7 @@ static const struct entry {
     {TYPE(PART), ON_READ, 1, vxd_verb_part},
     {TYPE(CREDIT), ON_READ, 0, vxd_verb_credit},
     {TYPE(OPEN_STREAM), ON_INGEST, 0, vxd_verb_open_stream},
-    {TYPE(FRAME), ON_INGEST, 1, vxd_verb_frame},
+    {TYPE(FRAME), ON_INGEST, VXW_MAX_PAYLOADS, vxd_verb_frame},
     {TYPE(QUERY_POINTS), ON_QUERY, 1, vxd_verb_query_points},
     {TYPE(QUERY_SPHERES), ON_QUERY, 1, vxd_verb_query_spheres},
     {TYPE(QUERY_RAYS), ON_QUERY, 1, vxd_verb_query_rays},

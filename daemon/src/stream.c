@@ -202,7 +202,7 @@ void vxd_frame_free(struct vxd_frame *frame)
 static void finish(struct vxd_frame *frame)
 {
     struct vxd_stream *stream = frame->stream;
-    uint64_t n_bytes = frame->data->n_bytes;
+    uint64_t n_bytes = frame->n_bytes;
     stream->map->server->staging_bytes -= n_bytes;
     --stream->map->n_waiting_frames;
     --stream->n_inflight;
@@ -284,10 +284,10 @@ void vxd_frame_submit(struct vxd_frame *frame)
     struct vxd_map *map = stream->map;
     if (stream->latest)
         supersede(stream);
-    map->server->staging_bytes += frame->data->n_bytes;
+    map->server->staging_bytes += frame->n_bytes;
     ++map->n_waiting_frames;
     ++stream->n_inflight;
-    stream->inflight_bytes += frame->data->n_bytes;
+    stream->inflight_bytes += frame->n_bytes;
     stream->last_seq = frame->seq;
     stream->last_stamp_ns = frame->frame.stamp_ns;
     stream->waiting = frame;

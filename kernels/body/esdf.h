@@ -8,8 +8,9 @@
 
 #include "esdf_cells.h"
 #include "esdf_field.h"
-#include "esdf_mark.h"
 #include "esdf_pass.h"
+#include "esdf_plan.h"
 #include "esdf_site.h"
+#include "esdf_world.h"
 
 #endif

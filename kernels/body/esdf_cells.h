@@ -1,5 +1,5 @@
 /*
- * esdf_cells.h - sets of cells, numbered: what the distance field and the mesh index their arrays by.
+ * esdf_cells.h - sets of cells, numbered: what the mesh indexes its arrays by.
  *
  * A set numbers its cells by chunk key, word and cell.  Finding a cell's number takes the chunk's place in
  * the set (a hash table when it is another chunk), the word's mask and a population count.
@@ -44,12 +44,6 @@ VXK_FN uint32_t vxk_cells_near(const struct vxk_cells *c, uint32_t place, int32_
     slot = vxk_hash_find(c->keys, c->slot_mask, key);
     return slot == VXK_NONE ? VXK_NONE : vxk_cells_at(c, c->index[slot] << 12 | vxk_place(x, y, z));
 }
-/* Along one axis (0, 1, 2). */
-VXK_FN uint32_t vxk_cells_along(const struct vxk_cells *c, uint32_t place, uint32_t axis, int32_t d)
-{
-    return vxk_cells_near(c, place, axis == 0 ? d : 0, axis == 1 ? d : 0, axis == 2 ? d : 0);
-}
-
 /* Puts sorted chunk keys into a set's table.  Element: a chunk. */
 struct vxk_cells_index_args {
     const uint64_t *chunk_key;
@@ -63,6 +57,25 @@ VXK_FN void vxk_cells_index(const struct vxk_cells_index_args *a, uint32_t i)
     uint32_t slot = vxk_hash_insert(a->keys, a->slot_mask, a->chunk_key[i], &inserted);
     if (slot != VXK_NONE)
         a->index[slot] = i;
+}
+
+enum { VXK_CELLS_CLAIMED = 0xfffffffe /* slot: listed by an element of this launch */ };
+/* Puts cell k on a list unless it is on it. */
+VXK_FN void vxk_cells_claim(uint32_t *slot, uint32_t *list, uint32_t *n, uint32_t k)
+{
+    if (vxk_load32(&slot[k]) == VXK_NONE &&
+        vxk_atomic_cas32(&slot[k], VXK_NONE, VXK_CELLS_CLAIMED) == VXK_NONE)
+        list[vxk_atomic_add32(n, 1)] = k;
+}
+/* Gives the listed cells their places, or takes them off again.  Element: an entry of the list. */
+struct vxk_cells_number_args {
+    const uint32_t *list;
+    uint32_t *slot;
+    uint32_t release;
+};
+VXK_FN void vxk_cells_number(const struct vxk_cells_number_args *a, uint32_t i)
+{
+    a->slot[a->list[i]] = a->release ? VXK_NONE : i;
 }
 
 /* Number of cells of a word.  Element: a word. */

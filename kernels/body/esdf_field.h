@@ -4,7 +4,8 @@
  * A leaf covers 8^3 voxels (the map's cells) and exists when some voxel of it is within R of a surface.  A
  * voxel takes 16 bits: its state in the upper 2, its distance in the lower 14 in units of 1 / (256 K) voxel,
  * VXK_ESDF_FAR = nothing within R.  Leaves are found through a table of 4096 numbers a chunk, so that one
- * that comes or goes later moves no other.
+ * that comes or goes later moves no other.  A leaf also keeps a mark of the sites that its cell owns: what an
+ * update compares with, and what reaches how far (a cell with sites always has a leaf).
  */
 #ifndef VXK_BODY_ESDF_FIELD_H
 #define VXK_BODY_ESDF_FIELD_H
@@ -18,6 +19,14 @@ enum {
     VXK_CELLS_A_CHUNK = 4096
 };
 
+/* The sites of a cell in short: a sum of hashes over all of them, and what they span (vxk_esdf_span).  Equal
+ * marks are equal sites but for one chance in 2^64. */
+struct vxk_esdf_mark {
+    uint64_t hash;
+    uint64_t span; /* 0: no sites */
+};
+enum { VXK_ESDF_PAGE_BYTES = VXK_ESDF_PAGE * (512 * 2 + 16 + 4) /* leaves, their marks, their places */ };
+
 /* State of a voxel: what was seen there, never derived from its neighbours.  The values of vx_state
  * (vx/query.h). */
 enum { VXK_STATE_UNKNOWN = 0, VXK_STATE_FREE = 1, VXK_STATE_OCCUPIED = 2 };
@@ -26,7 +35,7 @@ struct vxk_esdf {
     const uint64_t *keys;   /* [slot_mask + 1] chunk keys, open addressing, VXK_NO_KEY = empty */
     const uint32_t *index;  /* [slot_mask + 1] number of the slot's chunk */
     const uint32_t *table;  /* [chunks][4096] leaf number by place in the chunk, or VXK_NONE */
-    uint16_t *const *pages; /* leaf n is at pages[n >> 10] + (n & 1023) * 512 */
+    uint16_t *const *pages; /* vxk_esdf_voxels */
     uint32_t slot_mask;
     uint32_t radius; /* R, voxels */
     uint32_t scale;  /* K: 4, 2 or 1 */
@@ -66,6 +75,23 @@ VXK_FN uint32_t vxk_esdf_scale(uint32_t radius)
     return radius <= 15 ? 4 : radius <= 31 ? 2 : 1;
 }
 
+/* The 512 voxels of leaf n, the mark of its cell's sites, and its place (chunk << 12 | place in the chunk;
+ * VXK_NONE = the number is free). */
+VXK_FN uint16_t *vxk_esdf_voxels(uint16_t *const *pages, uint32_t n)
+{
+    return pages[n / VXK_ESDF_PAGE] + (uint64_t)(n % VXK_ESDF_PAGE) * 512;
+}
+VXK_FN struct vxk_esdf_mark *vxk_esdf_mark_of(uint16_t *const *pages, uint32_t n)
+{
+    return (struct vxk_esdf_mark *)(void *)(pages[n / VXK_ESDF_PAGE] + (uint64_t)VXK_ESDF_PAGE * 512) +
+           n % VXK_ESDF_PAGE;
+}
+VXK_FN uint32_t *vxk_esdf_place_of(uint16_t *const *pages, uint32_t n)
+{
+    return (uint32_t *)(void *)(pages[n / VXK_ESDF_PAGE] + (uint64_t)VXK_ESDF_PAGE * (512 + 8)) +
+           n % VXK_ESDF_PAGE;
+}
+
 /* The 512 voxels of a cell, or NULL when none of them is within R. */
 VXK_FN const uint16_t *vxk_esdf_leaf(const struct vxk_esdf *e, int32_t x, int32_t y, int32_t z)
 {
@@ -79,7 +105,7 @@ VXK_FN const uint16_t *vxk_esdf_leaf(const struct vxk_esdf *e, int32_t x, int32_
     n = e->table[(uint64_t)e->index[slot] * VXK_CELLS_A_CHUNK + vxk_place(x, y, z)];
     if (n == VXK_NONE)
         return (const uint16_t *)0;
-    return e->pages[n / VXK_ESDF_PAGE] + (uint64_t)(n % VXK_ESDF_PAGE) * 512;
+    return vxk_esdf_voxels(e->pages, n);
 }
 
 /* What the evidence of a voxel says: the sign of its distance (0 counts as outside) or of its log-odds (0

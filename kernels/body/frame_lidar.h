@@ -9,39 +9,7 @@
 #define VXK_BODY_FRAME_LIDAR_H
 
 #include "dda.h"
-#include "frame_depth.h"
-
-#define VXK_PI 3.14159265f
-
-/* Arc tangent from + - * / alone, so that every device rounds alike; error below 2e-5 rad.  It only chooses
- * bins. */
-VXK_FN float vxk_atan2(float y, float x)
-{
-    float ax = vxk_abs(x), ay = vxk_abs(y), t = vxk_min(ax, ay) / vxk_max(vxk_max(ax, ay), 1e-30f), q = t * t,
-          r;
-    r = t *
-        (0.99997726f +
-         q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
-    r = ay > ax ? 0.5f * VXK_PI - r : r;
-    r = x < 0.0f ? VXK_PI - r : r;
-    return y < 0.0f ? -r : r;
-}
-
-/* Row of an elevation: the nearest beam of a range image, even rows for point sets.  It only chooses a bin.
- */
-VXK_FN int32_t vxk_lidar_row(const struct vxk_frame *f, const struct vxk_frame_space *s, float e)
-{
-    int32_t r = (int32_t)vxk_min(vxk_max((f->el_top - e) * f->el_scale, 0.0f), (float)f->el_last);
-    return (int32_t)s->row_of[r];
-}
-
-/* Column of an azimuth in columns, within one turn; not yet clamped. */
-VXK_FN float vxk_lidar_column(const struct vxk_frame *f, float az)
-{
-    float c = (az - f->az0) * f->az_scale + f->az_half;
-    c = c < 0.0f ? c + f->az_turn : c;
-    return c >= f->az_turn ? c - f->az_turn : c;
-}
+#include "frame_skew.h"
 
 /* Bin that a point in sensor coordinates falls into, or -1. */
 VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_space *s, float x, float y,
@@ -60,7 +28,7 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     struct vxk_ray ray;
-    float l[3]; /* direction in sensor axes */
+    float l[3], R[9], o[3]; /* direction in sensor axes; pose, position from f.t */
     int why;
     if (f->bins_are_rays) {
         uint32_t row = i / (uint32_t)f->width, col = i - row * (uint32_t)f->width;
@@ -87,15 +55,16 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
                 l[k] = p[k] / n;
         }
     }
+    vxk_ray_pose(a, i, R, o);
     for (int k = 0; k < 3; k++)
-        ray.d[k] = f->R[3 * k] * l[0] + f->R[3 * k + 1] * l[1] + f->R[3 * k + 2] * l[2];
+        ray.d[k] = R[3 * k] * l[0] + R[3 * k + 1] * l[1] + R[3 * k + 2] * l[2];
     for (int k = 0; k < 3; k++)
         ray.n[k] = -ray.d[k];
     ray.nd = -1.0f;
     if (f->edge && why == VXK_C_USED) {
         float p[3];
         for (int k = 0; k < 3; k++)
-            p[k] = f->t[k] + ray.d[k] * ray.r;
+            p[k] = (f->t[k] + o[k]) + ray.d[k] * ray.r;
         if (vxk_beyond_range(f, p)) {
             why = VXK_C_OUTSIDE;
             ray.r = VXK_D_INVALID;
@@ -112,6 +81,8 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
             uint64_t r = ray.r < VXK_D_OPEN ? (uint64_t)(uint32_t)vxk_rint(vxk_min(ray.r, 8e6f) * 256.0f)
                                             : 0xfffffffeull;
             vxk_atomic_min64(&a->s.bin[bin], r << 32 | i);
+            if (a->s.skew.on)
+                vxk_skew_note(a, (uint32_t)(bin % f->width), i);
         }
     }
 }
@@ -137,23 +108,24 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
     a->s.strip[i] = b;
 }
 
-/* Rows and columns of the bins whose centres a sphere can cover (columns may leave [0, width): they go on at
- * the other end of the turn).  0: too near to say. */
+/* Rows and columns of the bins whose centres a sphere can cover, and `slack` rad round it (columns may leave
+ * [0, width): they go on at the other end of the turn).  0: too near to say. */
 VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                          const struct vxk_vec3 *q, float r, int32_t rect[4])
+                          const struct vxk_vec3 *q, float r, float slack, int32_t rect[4])
 {
     float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c;
     if (d2 <= 2.0f * r2)
         return 0;
     rho = vxk_sqrt(rho2);
     e = vxk_atan2(q->z, rho);
-    el_r = r / vxk_sqrt(d2 - r2) + 1e-4f; /* tangent of the angular radius: never less than the angle */
+    el_r = r / vxk_sqrt(d2 - r2) +
+           (1e-4f + slack); /* tangent of the angular radius: never less than the angle */
     rect[0] = vxk_lidar_row(f, s, e + el_r);
     rect[1] = vxk_lidar_row(f, s, e - el_r);
     rect[2] = 0;
     rect[3] = f->width - 1;
     if (rho2 > 2.0f * r2) {
-        az_r = (r / vxk_sqrt(rho2 - r2) + 1e-4f) * vxk_abs(f->az_scale);
+        az_r = (r / vxk_sqrt(rho2 - r2) + (1e-4f + slack)) * vxk_abs(f->az_scale);
         c = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
         if (2.0f * az_r + 2.0f < f->az_turn) {
             rect[2] = (int32_t)vxk_floor(c - az_r);
@@ -170,7 +142,7 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     int32_t rect[4], v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
     int level, shift;
     *whole = 0;
-    if (!vxk_lidar_rect(f, s, q, r, rect))
+    if (!vxk_lidar_rect(f, s, q, r, f->skew_turn, rect))
         return 2;
     /* a bin more on each side: a beam near a border may be its neighbour's */
     v0 = vxk_maxi(rect[0] - 1, 0);
@@ -192,46 +164,60 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     return b->free_any > 0.0f ? 1 : 0;
 }
 
-/* First hit from a hit's bin on in steps of (dr, dc) that lies at least `apart` voxels from it, or NULL. */
-VXK_FN const struct vxk_ray *vxk_bin_neighbour(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                                               const struct vxk_ray *ray, int32_t row, int32_t column,
-                                               int32_t dr, int32_t dc, float apart)
+/* Vector from the end of ray i to the end of ray j. */
+VXK_FN void vxk_ray_between(const struct vxk_frame_space *s, uint32_t i, uint32_t j, float e[3])
+{
+    const struct vxk_ray *p = &s->ray[j], *ray = &s->ray[i];
+    for (uint32_t k = 0; k < 3; k++) {
+        e[k] = p->d[k] * p->r - ray->d[k] * ray->r;
+        if (s->skew.on)
+            e[k] += s->skew.origin[3 * (uint64_t)j + k] - s->skew.origin[3 * (uint64_t)i + k];
+    }
+}
+
+/* The ray of a bin that has one. */
+VXK_FN uint32_t vxk_bin_ray(const struct vxk_frame *f, const struct vxk_frame_space *s, int32_t bin)
+{
+    return f->bins_are_rays ? (uint32_t)bin : (uint32_t)s->bin[bin];
+}
+
+/* First hit from a hit's bin on in steps of (dr, dc) that lies at least `apart` voxels from it, or VXK_NONE.
+ */
+VXK_FN uint32_t vxk_bin_neighbour(const struct vxk_frame *f, const struct vxk_frame_space *s, uint32_t ray,
+                                  int32_t row, int32_t column, int32_t dr, int32_t dc, float apart)
 {
     for (int32_t k = 1; k <= 16; k++) {
         int32_t r = row + dr * k, c = column + dc * k, bin;
-        float l2 = 0.0f;
         if (f->full_turn)
             c = c < 0 ? c + f->width : c >= f->width ? c - f->width : c;
         if (r < 0 || r >= f->height || c < 0 || c >= f->width)
-            return (const struct vxk_ray *)0;
+            return VXK_NONE;
         bin = r * f->width + c;
         if (s->depth[bin] > 0.0f && s->depth[bin] < VXK_D_OPEN) {
-            const struct vxk_ray *p = &s->ray[f->bins_are_rays ? (uint32_t)bin : (uint32_t)s->bin[bin]];
-            for (int j = 0; j < 3; j++) {
-                float e = p->d[j] * p->r - ray->d[j] * ray->r;
-                l2 += e * e;
-            }
-            if (l2 >= apart * apart)
+            uint32_t p = vxk_bin_ray(f, s, bin);
+            float e[3];
+            vxk_ray_between(s, ray, p, e);
+            if (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] >= apart * apart)
                 return p;
         }
     }
-    return (const struct vxk_ray *)0;
+    return VXK_NONE;
 }
 
 /* Tangent of the surface from the hits on either side of a hit, when the three lie on a line within 6
  * degrees. */
-VXK_FN int vxk_tangent(const struct vxk_ray *ray, const struct vxk_ray *p, const struct vxk_ray *q,
-                       float t[3])
+VXK_FN int vxk_tangent(const struct vxk_frame_space *s, uint32_t ray, uint32_t p, uint32_t q, float t[3])
 {
-    float l2 = 0.0f, s1 = 0.0f, s2 = 0.0f, dot = 0.0f;
-    if (!p || !q)
+    float l2 = 0.0f, s1 = 0.0f, s2 = 0.0f, dot = 0.0f, e1[3], e2[3];
+    if (p == VXK_NONE || q == VXK_NONE)
         return 0;
+    vxk_ray_between(s, ray, p, e1);
+    vxk_ray_between(s, q, ray, e2);
     for (int k = 0; k < 3; k++) {
-        float e1 = p->d[k] * p->r - ray->d[k] * ray->r, e2 = ray->d[k] * ray->r - q->d[k] * q->r;
-        s1 += e1 * e1;
-        s2 += e2 * e2;
-        dot += e1 * e2;
-        t[k] = e1 + e2;
+        s1 += e1[k] * e1[k];
+        s2 += e2[k] * e2[k];
+        dot += e1[k] * e2[k];
+        t[k] = e1[k] + e2[k];
         l2 += t[k] * t[k];
     }
     if (!(dot > 0.0f) || dot * dot < 0.99f * (s1 * s2))
@@ -252,14 +238,16 @@ VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
     int32_t row = (int32_t)i / f->width, column = (int32_t)i - row * f->width;
     struct vxk_ray *ray;
     float tu[3], tv[3], n[3], l, nd;
+    uint32_t at;
     int u, v;
     if (!(s->depth[i] > 0.0f && s->depth[i] < VXK_D_OPEN))
         return;
-    ray = &s->ray[f->bins_are_rays ? i : (uint32_t)s->bin[i]];
-    u = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 0, 1, 0.4f),
-                    vxk_bin_neighbour(f, s, ray, row, column, 0, -1, 0.4f), tu);
-    v = vxk_tangent(ray, vxk_bin_neighbour(f, s, ray, row, column, 1, 0, 0.4f),
-                    vxk_bin_neighbour(f, s, ray, row, column, -1, 0, 0.4f), tv);
+    at = vxk_bin_ray(f, s, (int32_t)i);
+    ray = &s->ray[at];
+    u = vxk_tangent(s, at, vxk_bin_neighbour(f, s, at, row, column, 0, 1, 0.4f),
+                    vxk_bin_neighbour(f, s, at, row, column, 0, -1, 0.4f), tu);
+    v = vxk_tangent(s, at, vxk_bin_neighbour(f, s, at, row, column, 1, 0, 0.4f),
+                    vxk_bin_neighbour(f, s, at, row, column, -1, 0, 0.4f), tv);
     if (!u && !v)
         return;
     if (u && v) {
@@ -286,10 +274,14 @@ VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
 }
 
 /* Walks the voxels of a ray's band: half a band to either side of its end (occupancy: the end's voxel). */
-VXK_FN void vxk_ray_band(const struct vxk_frame *f, const struct vxk_ray *ray, struct vxk_dda *w)
+VXK_FN void vxk_ray_band(const struct vxk_frame_args *a, uint32_t i, struct vxk_dda *w)
 {
-    float half = f->mode == 0 ? f->trunc : 0.0f;
-    vxk_dda_init(w, f->t, ray->d, vxk_max(ray->r - half, 0.0f), ray->r + half, 1.0f);
+    const struct vxk_ray *ray = &a->s.ray[i];
+    float half = a->f.mode == 0 ? a->f.trunc : 0.0f, o[3] = {a->f.t[0], a->f.t[1], a->f.t[2]};
+    if (a->s.skew.on)
+        for (uint32_t k = 0; k < 3; k++)
+            o[k] += a->s.skew.origin[3 * (uint64_t)i + k];
+    vxk_dda_init(w, o, ray->d, vxk_max(ray->r - half, 0.0f), ray->r + half, 1.0f);
 }
 
 VXK_FN uint32_t vxk_touch_slot(const struct vxk_frame_args *a, int32_t cx, int32_t cy, int32_t cz)
@@ -308,7 +300,7 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
     uint32_t slot = VXK_NONE;
     if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
         return;
-    vxk_ray_band(&a->f, ray, &w);
+    vxk_ray_band(a, i, &w);
     do {
         int32_t x = w.i[0] >> 3, y = w.i[1] >> 3, z = w.i[2] >> 3;
         uint64_t bit, *m;
@@ -386,12 +378,12 @@ VXK_FN void vxk_band_walk_look(struct vxk_band_walk *b, const struct vxk_frame_a
     }
     b->voxel = (uint32_t)(b->w.i[0] & 7) << 6 | (uint32_t)(b->w.i[1] & 7) << 3 | (uint32_t)(b->w.i[2] & 7);
 }
-VXK_FN int vxk_band_walk_begin(struct vxk_band_walk *b, const struct vxk_frame_args *a,
-                               const struct vxk_ray *ray)
+VXK_FN int vxk_band_walk_begin(struct vxk_band_walk *b, const struct vxk_frame_args *a, uint32_t i)
 {
+    const struct vxk_ray *ray = &a->s.ray[i];
     if (!(ray->r > 0.0f && ray->r < VXK_D_OPEN))
         return 0;
-    vxk_ray_band(&a->f, ray, &b->w);
+    vxk_ray_band(a, i, &b->w);
     b->cell[0] = 0x7fffffff;
     b->cell[1] = b->cell[2] = 0;
     vxk_band_walk_look(b, a);
@@ -410,7 +402,7 @@ VXK_FN int vxk_band_walk_next(struct vxk_band_walk *b, const struct vxk_frame_ar
 VXK_FN void vxk_frame_hit_mark(const struct vxk_frame_args *a, uint32_t i)
 {
     struct vxk_band_walk b;
-    if (!vxk_band_walk_begin(&b, a, &a->s.ray[i]))
+    if (!vxk_band_walk_begin(&b, a, i))
         return;
     do {
         uint64_t *m, bit = 1ull << (b.voxel & 63);
@@ -464,8 +456,12 @@ VXK_FN void vxk_frame_hit_add(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_ray *ray = &a->s.ray[i];
     struct vxk_band_walk b;
-    if (!vxk_band_walk_begin(&b, a, ray))
+    float o[3] = {a->f.t[0], a->f.t[1], a->f.t[2]};
+    if (!vxk_band_walk_begin(&b, a, i))
         return;
+    if (a->s.skew.on)
+        for (uint32_t k = 0; k < 3; k++)
+            o[k] += a->s.skew.origin[3 * (uint64_t)i + k];
     do {
         float from_plane = 0.0f; /* a voxel beside the ray is judged by the surface there, not by the ray */
         uint32_t place = vxk_hit_place(&a->s, b.leaf, b.voxel);
@@ -473,7 +469,7 @@ VXK_FN void vxk_frame_hit_add(const struct vxk_frame_args *a, uint32_t i)
         if (place == VXK_NONE)
             continue;
         for (int k = 0; k < 3; k++)
-            from_plane += (((float)b.w.i[k] + 0.5f) - a->f.t[k]) * ray->n[k];
+            from_plane += (((float)b.w.i[k] + 0.5f) - o[k]) * ray->n[k];
         q = vxk_quantise(&a->f, from_plane - ray->r * ray->nd);
         vxk_atomic_add64(&a->s.acc[place], (1ull << 40) + (uint64_t)(uint32_t)(q + 32768));
     } while (vxk_band_walk_next(&b, a));
@@ -487,8 +483,8 @@ VXK_FN int32_t vxk_hit_mean(uint64_t acc, int32_t *count)
     return (int32_t)(sum >= 0 ? (sum + n / 2) / n : -((-sum + n / 2) / n));
 }
 
-/* Did this ray pass within half a voxel of the point v (map axes, from the sensor) and go on? */
-VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float v[3])
+/* Did a ray from the origin pass within half a voxel of the point v (map axes) and go on? */
+VXK_FN int vxk_line_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float v[3])
 {
     float c0, c1, c2, along = v[0] * ray->d[0] + v[1] * ray->d[1] + v[2] * ray->d[2];
     if (!(along > 0.0f))
@@ -504,6 +500,18 @@ VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_ray *ray, 
      * clears nothing in it */
     return ray->r - along > f->clear &&
            v[0] * ray->n[0] + v[1] * ray->n[1] + v[2] * ray->n[2] - ray->r * ray->nd > f->clear_plane;
+}
+
+/* Did ray i pass within half a voxel of the point w (map axes, from f.t) and go on? */
+VXK_FN int vxk_ray_clears(const struct vxk_frame *f, const struct vxk_frame_space *s, uint32_t i,
+                          const float w[3])
+{
+    const struct vxk_ray *ray = &s->ray[i];
+    float v[3] = {w[0], w[1], w[2]};
+    if (s->skew.on)
+        for (uint32_t k = 0; k < 3; k++)
+            v[k] -= s->skew.origin[3 * (uint64_t)i + k];
+    return vxk_line_clears(f, ray, v);
 }
 
 #endif

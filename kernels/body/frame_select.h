@@ -27,6 +27,7 @@ VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_
         hi = q->z + r;
     } else {
         float d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
+        r += f->skew_reach;
         k = vxk_lidar_bounds(f, s, q, r, &b, &whole);
         lo = d - r;
         hi = d + r;

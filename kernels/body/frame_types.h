@@ -67,6 +67,33 @@ struct vxk_frame {
     float clear_plane;     /* and this far in front of the surface there */
     int32_t rows_rise;     /* range images: row 0 of the payload is the lowest */
     int32_t bins_are_rays; /* range image: bin = ray number; point set: bin -> ray by the index array */
+    /* de-skewed scans: how far from t the sensor was at most, voxels, and how far it turned from R, rad */
+    float skew_reach, skew_turn;
+};
+
+/* Pose of a moving sensor at one time: rotation x y z w, position in voxels from t. */
+struct vxk_knot {
+    float q[4];
+    float t[3];
+    float reserved;
+};
+/* Pose at the time of a column: R and position as in vxk_frame, the latter from t. */
+struct vxk_column {
+    float R[9];
+    float t[3];
+};
+/* A scan whose sensor moved; times in ns from its first pose. */
+struct vxk_skew {
+    int32_t on;
+    uint32_t n_segments;         /* between poses */
+    uint32_t steps;              /* knots a segment */
+    int32_t first_ns;            /* the first pose, from the stamp */
+    const uint32_t *pose_ns;     /* [n_segments + 1] */
+    const struct vxk_knot *knot; /* [n_segments * steps + 1] */
+    const int32_t *time_ns;      /* [points or columns] from the stamp */
+    uint32_t *column_ns;         /* point sets: [2][columns] earliest and latest time of a column's points */
+    struct vxk_column *column;   /* [columns] */
+    float *origin;               /* [rays][3] where a ray began, voxels from t */
 };
 
 /* Bounds over the readings of a tile: distances from the sensor in voxels (depth: along z). */
@@ -156,6 +183,7 @@ struct vxk_frame_space {
     uint64_t *hit_mask;   /* [touched leaf][8] voxels that a ray's band crossed */
     uint32_t *hit_base;   /* [touched leaf] accumulators before it */
     uint64_t *acc;        /* [hit voxels] count << 40 | sum of (distance + 32768) */
+    struct vxk_skew skew;
     /* ids from the pool and back to it */
     const uint32_t *new_chunk, *new_leaf_page, *new_value_page;
     uint32_t *old_chunk, *old_leaf_page, *old_value_page;

@@ -36,6 +36,7 @@ struct vxk_view {
     struct vxk_vec3 first; /* sensor coordinates of its first voxel's centre */
     float corner[3];       /* the same in map axes, from the sensor */
     uint32_t hit;          /* touched leaf (LiDAR) or VXK_NONE */
+    uint32_t column;       /* de-skewed scans: whose pose `first` is in */
     const uint64_t *clear; /* LiDAR: what its beams cleared, or NULL: voxels ask their bins */
 };
 
@@ -49,6 +50,12 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
     v.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
     for (int k = 0; k < 3; k++)
         v.corner[k] = ((float)base[k] + 0.5f) - a->f.t[k];
+    v.column = 0;
+    if (a->s.skew.on) {
+        float middle[3] = {v.corner[0] + 3.5f, v.corner[1] + 3.5f, v.corner[2] + 3.5f};
+        v.column = vxk_skew_column(&a->f, &a->s, middle);
+        v.first = vxk_column_local(&a->s.skew.column[v.column], v.corner);
+    }
     v.hit = a->f.sensor == VXK_SENSOR_LIDAR
                 ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
                 : VXK_NONE;
@@ -67,13 +74,12 @@ struct vxk_row {
 };
 
 /* Sensor coordinates of the row's first voxel. */
-VXK_FN struct vxk_vec3 vxk_row_start(const struct vxk_frame *f, const struct vxk_view *v, uint32_t x,
-                                     uint32_t y)
+VXK_FN struct vxk_vec3 vxk_row_start(const float *R, const struct vxk_view *v, uint32_t x, uint32_t y)
 {
     struct vxk_vec3 p;
-    p.x = v->first.x + ((float)x * f->R[0] + (float)y * f->R[3]);
-    p.y = v->first.y + ((float)x * f->R[1] + (float)y * f->R[4]);
-    p.z = v->first.z + ((float)x * f->R[2] + (float)y * f->R[5]);
+    p.x = v->first.x + ((float)x * R[0] + (float)y * R[3]);
+    p.y = v->first.y + ((float)x * R[1] + (float)y * R[4]);
+    p.z = v->first.z + ((float)x * R[2] + (float)y * R[5]);
     return p;
 }
 
@@ -132,6 +138,7 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
     const struct vxk_frame_space *s = &a->s;
     int32_t bin[8];
     float range[8];
+    float sx = f->R[6], sy = f->R[7], sz = f->R[8];
     uint32_t maybe[8];
     if (v->hit < s->room_touch_leaf)
         o->band = (uint32_t)(s->hit_mask[(uint64_t)v->hit * 8 + x] >> (8 * y)) & 255;
@@ -141,13 +148,18 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
         o->free = (uint32_t)(v->clear[x] >> (8 * y)) & 255 & ~o->band;
         return;
     }
+    if (s->skew.on) {
+        const float *R = s->skew.column[v->column].R;
+        sx = R[6];
+        sy = R[7];
+        sz = R[8];
+    }
     for (int k = 0; k < 8; k++)
-        bin[k] = vxk_lidar_bin(f, s, p->x + (float)k * f->R[6], p->y + (float)k * f->R[7],
-                               p->z + (float)k * f->R[8]);
+        bin[k] = vxk_lidar_bin(f, s, p->x + (float)k * sx, p->y + (float)k * sy, p->z + (float)k * sz);
     for (int k = 0; k < 8; k++)
         range[k] = s->depth[vxk_maxi(bin[k], 0)];
     for (int k = 0; k < 8; k++) {
-        float px = p->x + (float)k * f->R[6], py = p->y + (float)k * f->R[7], pz = p->z + (float)k * f->R[8];
+        float px = p->x + (float)k * sx, py = p->y + (float)k * sy, pz = p->z + (float)k * sz;
         float dist = vxk_sqrt(px * px + py * py + pz * pz);
         /* the beam's own test follows; within half a voxel of it, `along` is less than a voxel short of the
          * distance */
@@ -161,7 +173,7 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
         w[0] = v->corner[0] + (float)x;
         w[1] = v->corner[1] + (float)y;
         w[2] = v->corner[2] + (float)k;
-        if (vxk_ray_clears(f, &s->ray[f->bins_are_rays ? (uint32_t)bin[k] : (uint32_t)s->bin[bin[k]]], w))
+        if (vxk_ray_clears(f, s, vxk_bin_ray(f, s, bin[k]), w))
             o->free |= 1u << k;
     }
 }
@@ -169,7 +181,8 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
 VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
                             struct vxk_row *o)
 {
-    struct vxk_vec3 p = vxk_row_start(&a->f, v, x, y);
+    struct vxk_vec3 p =
+        a->s.skew.on ? vxk_row_start(a->s.skew.column[v->column].R, v, x, y) : vxk_row_start(a->f.R, v, x, y);
     o->band = o->near = o->free = 0;
     if (a->f.sensor == VXK_SENSOR_DEPTH) {
         vxk_row_depth(a, &p, o);
@@ -210,12 +223,15 @@ enum { VXK_FEW_BEAMS = 96 };
 
 /* Clears the voxels of a cell that lie within half a voxel of a ray: in each of the eight slices across the
  * ray's main axis the centres near where it passes are tried. */
-VXK_FN void vxk_beam_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
-                            uint64_t clear[8])
+VXK_FN void vxk_beam_clears(const struct vxk_frame *f, const struct vxk_frame_space *s, uint32_t i,
+                            const float first[3], uint64_t clear[8])
 {
-    float centre[3], along = 0.0f, c0, c1, c2;
+    const struct vxk_ray *ray = &s->ray[i];
+    float corner[3] = {first[0], first[1], first[2]}, centre[3], along = 0.0f, c0, c1, c2;
     int m = vxk_abs(ray->d[0]) >= vxk_abs(ray->d[1]) ? 0 : 1, p, q;
-    for (int k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 3; k++) {
+        if (s->skew.on)
+            corner[k] -= s->skew.origin[3 * (uint64_t)i + k];
         centre[k] = corner[k] + 3.5f;
         along += centre[k] * ray->d[k];
     }
@@ -245,7 +261,7 @@ VXK_FN void vxk_beam_clears(const struct vxk_frame *f, const struct vxk_ray *ray
                 continue;
             for (int j = 0; j < 3; j++)
                 w[j] = corner[j] + (float)at[j];
-            if (vxk_ray_clears(f, ray, w))
+            if (vxk_line_clears(f, ray, w))
                 clear[at[0]] |= 1ull << (at[1] << 3 | at[2]);
         }
     }
@@ -263,11 +279,17 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
     struct vxk_view view;
     struct vxk_vec3 q;
     int32_t base[3], rect[4], turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
+    float slack = 0.0f;
     a->s.by_beam[i] = 0;
     view = vxk_view_cell(a, fw, s->work[i] & 63, i);
     vxk_frame_cell_base(a, fw, s->work[i] & 63, base);
     q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-    if (!vxk_lidar_rect(f, s, &q, 6.6f, rect) ||
+    if (s->skew.on) {
+        float middle[3] = {view.corner[0] + 3.5f, view.corner[1] + 3.5f, view.corner[2] + 3.5f};
+        q = vxk_column_local(&s->skew.column[view.column], middle);
+        slack = VXK_SKEW_SLACK;
+    }
+    if (!vxk_lidar_rect(f, s, &q, 6.6f, slack, rect) ||
         (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) > VXK_FEW_BEAMS)
         return;
     for (int x = 0; x < 8; x++)
@@ -280,8 +302,7 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
                                      : u,
                     bin = v * f->width + c;
             if (c >= 0 && c < f->width && s->depth[bin] > 0.0f)
-                vxk_beam_clears(f, &s->ray[f->bins_are_rays ? (uint32_t)bin : (uint32_t)s->bin[bin]],
-                                view.corner, clear);
+                vxk_beam_clears(f, s, vxk_bin_ray(f, s, bin), view.corner, clear);
         }
     }
     for (int x = 0; x < 8; x++)

@@ -9,7 +9,7 @@
 #ifndef VXK_BODY_MESH_MASK_H
 #define VXK_BODY_MESH_MASK_H
 
-#include "esdf_pass.h"
+#include "esdf_cells.h"
 #include "mesh_table.h"
 
 /* Masks of a target: word x of a mask, bit y << 3 | z, as in leaf records. */
@@ -49,7 +49,7 @@ VXK_FN void vxk_mesh_claim(const struct vxk_mesh_claim_args *a, uint32_t i)
     vxk_mesh_offset(a->neighbours, i % a->neighbours, d);
     k = vxk_cells_near(&a->c, a->c.place[k], d[0], d[1], d[2]);
     if (k != VXK_NONE)
-        vxk_esdf_claim(a->slot, a->claimed, a->n, k);
+        vxk_cells_claim(a->slot, a->claimed, a->n, k);
 }
 /* Where they are: link[i] = place in the list that `slot` numbers, or with slot NULL the leaf's number;
  * VXK_NONE. */

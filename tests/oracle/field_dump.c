@@ -13,6 +13,27 @@ static void *fetch(struct vxk_queue *q, const void *dev, uint64_t bytes)
     return p;
 }
 
+vx_err field_dump_rebuilt(struct grid_fixture *f, struct field_dump *out)
+{
+    struct vx_map *map = grid_fixture_map(f);
+    struct vx__reader_state *rs, kept;
+    vx_err err;
+
+    if (vx__reader_lock(map, &rs))
+        abort();
+    kept = *rs;
+    rs->esdf = NULL;
+    vx__reader_unlock(map);
+    err = field_dump_get(f, out);
+    if (vx__reader_lock(map, &rs))
+        abort();
+    if (rs->esdf)
+        rs->esdf_destroy(map, rs->esdf);
+    *rs = kept;
+    vx__reader_unlock(map);
+    return err;
+}
+
 vx_err field_dump_get(struct grid_fixture *f, struct field_dump *out)
 {
     struct vx_map *map = grid_fixture_map(f);
@@ -32,6 +53,8 @@ vx_err field_dump_get(struct grid_fixture *f, struct field_dump *out)
         out->n_chunks = e->n_chunks;
         out->n_pages = e->n_pages;
         out->bytes = e->bytes;
+        out->n_updates = e->n_updates;
+        out->n_computed = e->n_computed;
         out->view.keys = out->keys = fetch(rs->queue, e->keys, (e->view.slot_mask + 1ull) * sizeof *e->keys);
         out->view.index = out->index =
             fetch(rs->queue, e->index, (e->view.slot_mask + 1ull) * sizeof *e->index);
@@ -39,7 +62,7 @@ vx_err field_dump_get(struct grid_fixture *f, struct field_dump *out)
             fetch(rs->queue, e->table, (uint64_t)e->n_chunks * VXK_CELLS_A_CHUNK * sizeof *e->table);
         out->pages = calloc(e->n_pages + 1, sizeof *out->pages);
         for (uint32_t i = 0; i < e->n_pages; i++)
-            out->pages[i] = fetch(rs->queue, e->pages[i], VXK_ESDF_PAGE * 512 * sizeof(uint16_t));
+            out->pages[i] = fetch(rs->queue, e->pages[i], VXK_ESDF_PAGE_BYTES);
         out->view.pages = out->pages;
     }
     vx__snapshot_release(map, &s);
@@ -59,7 +82,7 @@ void field_dump_fini(struct field_dump *d)
 
 int field_dump_equal(const struct field_dump *a, const struct field_dump *b)
 {
-    if (a->n_leaves != b->n_leaves || a->n_chunks != b->n_chunks)
+    if (a->n_leaves != b->n_leaves)
         return 0;
     for (uint32_t slot = 0; slot <= a->view.slot_mask; slot++) {
         int32_t kx, ky, kz, x, y, z;
@@ -75,4 +98,14 @@ int field_dump_equal(const struct field_dump *a, const struct field_dump *b)
         }
     }
     return 1;
+}
+
+uint64_t field_dump_within(const struct field_dump *d)
+{
+    uint64_t n = 0;
+
+    for (uint64_t i = 0; i < (uint64_t)d->n_chunks * VXK_CELLS_A_CHUNK; i++)
+        for (uint32_t k = 0; d->table[i] != VXK_NONE && k < 512; k++)
+            n += (vxk_esdf_voxels(d->view.pages, d->table[i])[k] & VXK_ESDF_FAR) != VXK_ESDF_FAR;
+    return n;
 }

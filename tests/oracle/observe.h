@@ -33,7 +33,8 @@ struct box {
 };
 
 struct sensor {
-    double R[9], t[3]; /* map_T_sensor; position in voxels */
+    double R[9], t[3]; /* map_T_sensor of the first pose; position in voxels */
+    double origin_m[3];
     double vs, trunc, q_scale, max_d, min_d;
     struct vxk_frame k; /* tuning constants only */
 };
@@ -44,6 +45,9 @@ struct surfaces {
 };
 
 enum kind { INVALID, OPEN, HIT };
+
+/* Matrix of a unit quaternion x y z w. */
+void observe_rotation(const double q[4], double R[9]);
 
 size_t box_index(const struct box *b, const int32_t v[3]);
 bool box_holds(const struct box *b, const int32_t v[3]);

@@ -8,8 +8,8 @@ enum { MAX_WHO = 4, MAX_ENDS = 6, MAX_TANGENTS = 8, MAX_NORMALS = 16, NOBODY = -
 
 struct beam {
     enum kind kind;
-    bool unsure; /* its reading lies at a limit */
-    double dir[3], r;
+    bool unsure;            /* its reading lies at a limit */
+    double o[3], dir[3], r; /* o: where it began */
     /* every normal that rounding may lead to; -dir where the neighbours tell nothing */
     int n_normals;
     double normal[MAX_NORMALS][3], error[MAX_NORMALS];
@@ -31,9 +31,34 @@ struct bins {
     bool turn; /* the columns close the circle */
 };
 
+/* Pose at a time from the stamp: along the great circle, along the line. */
+static void observe_moving(const struct sensor *s, const struct vx_frame *f, int32_t ns, double R[9],
+                           double t[3])
+{
+    uint32_t i = 0;
+    double u, dot = 0, a, b, angle, q[4];
+    const struct vx_pose *p, *n;
+    while (i + 2 < f->n_poses && f->pose[i + 1].offset_ns <= ns)
+        i++;
+    p = &f->pose[i];
+    n = &f->pose[i + 1];
+    u = (double)(ns - p->offset_ns) / (double)(n->offset_ns - p->offset_ns);
+    for (int k = 0; k < 4; k++)
+        dot += p->rotation_xyzw[k] * n->rotation_xyzw[k];
+    angle = acos(fmin(fabs(dot), 1));
+    a = angle > 1e-9 ? sin((1 - u) * angle) / sin(angle) : 1 - u;
+    b = angle > 1e-9 ? sin(u * angle) / sin(angle) : u;
+    for (int k = 0; k < 4; k++)
+        q[k] = a * p->rotation_xyzw[k] + (dot < 0 ? -b : b) * n->rotation_xyzw[k];
+    observe_rotation(q, R);
+    for (int k = 0; k < 3; k++)
+        t[k] = (p->position_m[k] + u * (n->position_m[k] - p->position_m[k]) - s->origin_m[k]) / s->vs;
+}
+
 static void direction(const struct sensor *s, const struct vx_frame *f, uint32_t i, struct beam *b,
                       double l[3])
 {
+    double R[9];
     b->kind = INVALID;
     l[0] = l[1] = l[2] = 0;
     if (f->sensor == VX_RANGE) {
@@ -52,8 +77,14 @@ static void direction(const struct sensor *s, const struct vx_frame *f, uint32_t
             b->kind = observe_reading(s, f, n, &b->r, &b->unsure);
         }
     }
+    if (f->n_poses > 1) {
+        observe_moving(s, f, f->time_ns[i % f->width], R, b->o);
+    } else {
+        memcpy(R, s->R, sizeof R);
+        memcpy(b->o, s->t, sizeof b->o);
+    }
     for (int k = 0; k < 3; k++)
-        b->dir[k] = s->R[3 * k] * l[0] + s->R[3 * k + 1] * l[1] + s->R[3 * k + 2] * l[2];
+        b->dir[k] = R[3 * k] * l[0] + R[3 * k + 1] * l[1] + R[3 * k + 2] * l[2];
 }
 
 /* ------------------------------------------------------------------ bins */
@@ -170,7 +201,7 @@ static double dot(const double a[3], const double b[3])
 static void between(const struct beam *a, const struct beam *b, double out[3])
 {
     for (int k = 0; k < 3; k++)
-        out[k] = b->dir[k] * b->r - a->dir[k] * a->r;
+        out[k] = (b->o[k] + b->dir[k] * b->r) - (a->o[k] + a->dir[k] * a->r);
 }
 
 /*
@@ -334,7 +365,7 @@ static void settle_normals(struct bins *b, uint32_t n_beams, struct surfaces *co
     }
 }
 
-/* Least and greatest distance of the point w (from the sensor) to the plane at a beam's end. */
+/* Least and greatest distance of the point w (from the beam's origin) to the plane at its end. */
 static void plane_distance(const struct beam *b, const double w[3], double *lo, double *hi)
 {
     double off[3];
@@ -377,18 +408,18 @@ static void hit_band(const struct sensor *s, struct box *b, const struct beam *b
     double half = s->k.mode == 0 ? s->trunc : 0, t0 = fmax(beam->r - half, 0), t1 = beam->r + half;
     int32_t lo[3], hi[3], v[3];
     for (int k = 0; k < 3; k++) {
-        double p0 = s->t[k] + dir[k] * t0, p1 = s->t[k] + dir[k] * t1;
+        double p0 = beam->o[k] + dir[k] * t0, p1 = beam->o[k] + dir[k] * t1;
         lo[k] = (int32_t)floor(fmin(p0, p1) - 2 * EPS);
         hi[k] = (int32_t)floor(fmax(p0, p1) + 2 * EPS);
     }
     for (v[0] = lo[0]; v[0] <= hi[0]; v[0]++)
         for (v[1] = lo[1]; v[1] <= hi[1]; v[1]++)
             for (v[2] = lo[2]; v[2] <= hi[2]; v[2]++) {
-                bool sure = half > 0 ? chord(s->t, dir, t0, t1, v, -EPS) > EPS
-                                     : chord(s->t, dir, t0, t1, v, -EPS) >= 0;
+                bool sure = half > 0 ? chord(beam->o, dir, t0, t1, v, -EPS) > EPS
+                                     : chord(beam->o, dir, t0, t1, v, -EPS) >= 0;
                 double w[3], from, to;
                 struct obs *o;
-                if (chord(s->t, dir, t0 - EPS, t1 + EPS, v, EPS) < 0)
+                if (chord(beam->o, dir, t0 - EPS, t1 + EPS, v, EPS) < 0)
                     continue;
                 if (!box_holds(b, v))
                     ck_abort_msg("the box is too small");
@@ -398,7 +429,7 @@ static void hit_band(const struct sensor *s, struct box *b, const struct beam *b
                 else if (o->what != EITHER)
                     o->what = BAND;
                 for (int k = 0; k < 3; k++)
-                    w[k] = v[k] + 0.5 - s->t[k];
+                    w[k] = v[k] + 0.5 - beam->o[k];
                 plane_distance(beam, w, &from, &to);
                 o->q_lo += (float)rint(fmin(fmax(from * s->q_scale, -32767), 32767));
                 o->q_hi += (float)rint(fmin(fmax(to * s->q_scale, -32767), 32767));
@@ -416,7 +447,7 @@ static void clear_beam(const struct sensor *s, struct box *b, const struct beam 
     for (double t = 0; t < limit + 1; t += 0.5) {
         int32_t c[3], v[3];
         for (int k = 0; k < 3; k++)
-            c[k] = (int32_t)floor(s->t[k] + beam->dir[k] * t);
+            c[k] = (int32_t)floor(beam->o[k] + beam->dir[k] * t);
         for (v[0] = c[0] - 1; v[0] <= c[0] + 1; v[0]++)
             for (v[1] = c[1] - 1; v[1] <= c[1] + 1; v[1]++)
                 for (v[2] = c[2] - 1; v[2] <= c[2] + 1; v[2]++) {
@@ -425,7 +456,7 @@ static void clear_beam(const struct sensor *s, struct box *b, const struct beam 
                     if (!box_holds(b, v))
                         continue;
                     for (int k = 0; k < 3; k++)
-                        w[k] = v[k] + 0.5 - s->t[k];
+                        w[k] = v[k] + 0.5 - beam->o[k];
                     along = dot(w, beam->dir);
                     off = sqrt(fmax(dot(w, w) - along * along, 0));
                     if (along < -EPS || off > 0.5 + EPS || along > limit + EPS)

@@ -65,7 +65,7 @@ static void box_fini(struct box *b)
     free(b->obs);
 }
 
-static void rotation(const double q[4], double R[9])
+void observe_rotation(const double q[4], double R[9])
 {
     double x = q[0], y = q[1], z = q[2], w = q[3];
     /* v' = v + 2 u x (u x v + w v), for the three unit vectors */
@@ -86,7 +86,8 @@ static void sensor_init(struct sensor *s, const struct vx_map_params *p, const s
     memset(&args, 0, sizeof args);
     ck_ok(vx__frame_convert(p, f, &args, &detail));
     s->k = args.f;
-    rotation(f->pose[0].rotation_xyzw, s->R);
+    observe_rotation(f->pose[0].rotation_xyzw, s->R);
+    memcpy(s->origin_m, p->origin_m, sizeof s->origin_m);
     s->vs = p->voxel_size_m;
     for (int k = 0; k < 3; k++)
         s->t[k] = (f->pose[0].position_m[k] - p->origin_m[k]) / s->vs;
@@ -268,6 +269,7 @@ struct scenario {
     double view;                     /* depth: farthest corner over its depth; 0: 1.45 */
     double origin_m[3], centre_m[3]; /* centre: where the sensors are */
     bool u16, no_carving, clean;     /* clean: every pixel has a reading */
+    int n_poses;                     /* more than 1: the sensor moves while it scans */
     bool walls;                      /* a wall across the view, near and far by turns */
     double tilt;                     /* of the wall: its slope against the image plane */
     bool small, blind, empty; /* too few readings for thresholds; of these, no surface; no reading at all */
@@ -329,6 +331,39 @@ static void see_wall(struct test_frame *t, const struct scenario *c, double dist
     }
 }
 
+/* Poses of a sensor that drives and turns while it scans, and a time for every reading.  Returns the times.
+ */
+static int32_t *move_sensor(struct test_frame *t, const struct scenario *c, uint64_t *seed)
+{
+    struct vx_frame *f = &t->f;
+    int32_t *ns = malloc((f->width + 1) * sizeof *ns);
+    int64_t begin = -20000000;
+    ck_assert_ptr_nonnull(ns);
+    f->n_poses = (uint32_t)c->n_poses;
+    f->pose[0].offset_ns = begin;
+    for (int i = 1; i < c->n_poses; i++) {
+        struct vx_pose *p = &f->pose[i];
+        double n = 0;
+        *p = f->pose[i - 1];
+        p->offset_ns += 100000000 / (c->n_poses - 1) + (int64_t)(test_random(seed) % 1000);
+        for (int k = 0; k < 3; k++)
+            p->position_m[k] += test_uniform(seed, -6, 6) * c->voxel_m / (c->n_poses - 1);
+        for (int k = 0; k < 4; k++) {
+            p->rotation_xyzw[k] += test_uniform(seed, -0.1, 0.1) / (c->n_poses - 1);
+            n += p->rotation_xyzw[k] * p->rotation_xyzw[k];
+        }
+        for (int k = 0; k < 4; k++)
+            p->rotation_xyzw[k] /= (i & 1 ? -1 : 1) * sqrt(n); /* of either sign */
+    }
+    for (uint32_t i = 0; i < f->width; i++) {
+        uint32_t column = f->sensor == VX_RANGE ? i : i % c->width;
+        ns[i] = (int32_t)(begin + (int64_t)(99999000.0 * column / c->width) +
+                          (int64_t)(test_random(seed) % 1000));
+    }
+    f->time_ns = ns;
+    return ns;
+}
+
 static void run(const struct scenario *c, uint64_t seed, const char *name)
 {
     struct vx_device *d = test_device(512 << 20);
@@ -364,6 +399,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         struct map_walk *w;
         double at[3];
         char what[128];
+        int32_t *times;
         vx_err err;
         snprintf(what, sizeof what, "%s, seed %llu, frame %d", name, (unsigned long long)seed, i);
         for (int k = 0; k < 3; k++)
@@ -382,6 +418,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         if (i == c->n_frames - 2)
             t.f.pose[0].rotation_xyzw[0] = t.f.pose[0].rotation_xyzw[1] = t.f.pose[0].rotation_xyzw[2] = 0,
             t.f.pose[0].rotation_xyzw[3] = 1;
+        times = c->n_poses > 1 ? move_sensor(&t, c, &seed) : NULL;
         err = vx_map_integrate(map, &t.f, &result, &detail);
         ck_assert_msg(err == VX_OK, "%s: %s", what, detail.text);
         sensor_init(&s, &map->params, &t.f);
@@ -395,6 +432,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         n.tiles = w->n_tiles;
         map_walk_free(w);
         test_frame_fini(&t);
+        free(times);
     }
     printf("%-16s %7llu voxels seen, %.2f %% either way, %llu in bands (%.1f %% wide, %.2f units off), %llu "
            "freed, "
@@ -465,6 +503,28 @@ static const struct scenario lidar_scenarios[] = {
      .reach_voxels = 32,
      .mode = VX_OCCUPANCY,
      .centre_m = {1e3, 1e3, 0}},
+    /* the sensor moves while it scans */
+    {.sensor = VX_RANGE, .voxel_m = 0.1, .truncation = 3, .reach_voxels = 36, .n_poses = 2},
+    {.sensor = VX_RANGE,
+     .voxel_m = 0.1,
+     .truncation = 3,
+     .reach_voxels = 32,
+     .mode = VX_OCCUPANCY,
+     .centre_m = {-12.8, 25.6, -12.8},
+     .n_poses = 11},
+    {.sensor = VX_POINTS,
+     .voxel_m = 0.1,
+     .truncation = 3,
+     .reach_voxels = 36,
+     .origin_m = {5e5, -4e6, 0},
+     .centre_m = {5e5 + 12.8, -4e6, 0},
+     .n_poses = 3},
+    {.sensor = VX_POINTS,
+     .voxel_m = 0.1,
+     .truncation = 3,
+     .reach_voxels = 32,
+     .mode = VX_OCCUPANCY,
+     .n_poses = 64},
 };
 #define SMALL .voxel_m = 0.1, .truncation = 3, .reach_voxels = 20, .small = true
 /* Sides that are no multiple of a strip or tile, no neighbours, no readings. */

@@ -190,13 +190,25 @@ START_TEST(same_everywhere)
 }
 END_TEST
 
-/* Emptied maps, rebuilds, and a cap: a refused build leaves the old field as it was. */
-START_TEST(refusal_keeps_the_old)
+/* The field that is kept, whatever its epoch. */
+static const struct vx__esdf *kept_field(struct grid_fixture *f)
+{
+    struct vx__reader_state *rs;
+    const struct vx__esdf *e;
+
+    ck_assert_int_eq(vx__reader_lock(grid_fixture_map(f), &rs), VX_OK);
+    e = rs->esdf;
+    vx__reader_unlock(grid_fixture_map(f));
+    return e;
+}
+
+/* Emptied maps, and a cap: a refused update leaves a field that the next one brings up to date, or none. */
+START_TEST(refusal)
 {
     struct vx_map_params p = params_for(10, 0);
     struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
-    struct field_dump empty, small, big;
-    uint64_t seed = 5, held;
+    struct field_dump empty, small, big, rebuilt;
+    uint64_t seed = 5, held, n_kept = 0, n_dropped = 0;
 
     grid_fixture_publish(f);
     ck_assert_int_eq(field_dump_get(f, &empty), VX_OK);
@@ -211,14 +223,134 @@ START_TEST(refusal_keeps_the_old)
 
     random_map_fill(f, &seed, (int32_t[3]){200, 0, 0}, 64, 2);
     grid_fixture_publish(f);
-    grid_fixture_set_cap(f, held + (1 << 20));
-    ck_assert_int_eq(field_dump_get(f, &big), VX_E_EXHAUSTED);
-    ck_assert_uint_eq(grid_fixture_held(f), held);
-    grid_fixture_set_cap(f, 0);
-    ck_assert_int_eq(field_dump_get(f, &big), VX_OK);
+    for (uint64_t room = 1 << 20;; room += 1 << 20) {
+        vx_err err;
+        grid_fixture_set_cap(f, grid_fixture_held(f) + room);
+        err = field_dump_get(f, &big);
+        if (err == VX_OK)
+            break;
+        ck_assert_int_eq(err, VX_E_EXHAUSTED);
+        ck_assert_uint_lt(room, 256 << 20);
+        if (kept_field(f)) {
+            ck_assert_uint_eq(kept_field(f)->epoch, 2);
+            ck_assert_uint_eq(kept_field(f)->n_leaves, small.n_leaves);
+            ck_assert_uint_eq(grid_fixture_held(f), kept_field(f)->bytes);
+            n_kept++;
+        } else {
+            ck_assert_uint_eq(grid_fixture_held(f), 0);
+            n_dropped++;
+        }
+    }
+    printf("refused %llu times with the old field kept, %llu times without\n", (unsigned long long)n_kept,
+           (unsigned long long)n_dropped);
+    ck_assert_uint_gt(n_kept, 0);
     ck_assert_uint_gt(big.n_leaves, small.n_leaves);
+    grid_fixture_set_cap(f, 0);
+    ck_assert_int_eq(field_dump_rebuilt(f, &rebuilt), VX_OK);
+    ck_assert(field_dump_equal(&big, &rebuilt));
+    field_dump_fini(&rebuilt);
     field_dump_fini(&big);
     field_dump_fini(&small);
+    ck_assert_uint_eq(grid_fixture_destroy(f), 0);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ updates */
+
+/* One edit: a box of noise, a lone voxel, a ball, a hole, all of a cell, a free box, values that keep their
+ * sign. */
+static void edit(struct grid_fixture *f, uint64_t *seed, int32_t spread)
+{
+    int32_t c[3], size = 1 + (int32_t)(grid_fixture_random(seed) % 9);
+    int kind = (int)(grid_fixture_random(seed) % 8);
+
+    for (int a = 0; a < 3; a++)
+        c[a] = (int32_t)(grid_fixture_random(seed) % (uint32_t)(2 * spread)) - spread;
+    if (kind == 0)
+        random_map_fill(f, seed, c, size, (int)(grid_fixture_random(seed) % 4));
+    if (kind == 1)
+        random_map_ball(f, (double[3]){c[0], c[1], c[2]}, 2 + 0.3 * size, 2, 9000);
+    if (kind == 2)
+        size = 8;
+    for (int32_t i = 0; kind >= 2 && i < size * size * size; i++) {
+        int32_t x = c[0] + i / (size * size), y = c[1] + i / size % size, z = c[2] + i % size, was;
+        uint32_t v;
+        was = grid_fixture_get(f, x, y, z, &v);
+        if (kind == 2) /* cells become tiles */
+            grid_fixture_set(f, (c[0] & ~7) + (x - c[0]), (c[1] & ~7) + (y - c[1]), (c[2] & ~7) + (z - c[2]),
+                             VXK_FREE, 0);
+        else if (kind == 3 || kind == 4)
+            grid_fixture_set(f, x, y, z, kind == 3 ? VXK_UNKNOWN : VXK_FREE, 0);
+        else if (kind == 5 && was == VXK_ACTIVE) /* moves the sites a little */
+            grid_fixture_set(f, x, y, z, VXK_ACTIVE,
+                             vxk_tsdf_pack(vxk_tsdf_distance(v) / 2, vxk_tsdf_weight(v)));
+        else if (kind == 6 && was == VXK_ACTIVE) /* changes weights and nothing that counts */
+            grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(vxk_tsdf_distance(v), 7));
+        else if (kind == 7 && i == 0)
+            grid_fixture_set(f, x, y, z, VXK_ACTIVE,
+                             vxk_tsdf_pack((int32_t)(grid_fixture_random(seed) % 65535) - 32767, 1));
+    }
+}
+
+static const struct {
+    uint32_t radius, n_edits;
+    int32_t spread;
+    int occupancy;
+} updates[] = {{10, 400, 40, 0}, {3, 250, 90, 0}, {8, 200, 20, 1}, {20, 100, 60, 0}, {63, 50, 10, 0}};
+
+/* 1,000 edits in all, each followed by an update that must equal a build from nothing, bit for bit. */
+START_TEST(update_equals_rebuild)
+{
+    uint64_t seed = 0xed17000u + (uint64_t)_i, computed = 0, rebuilt_leaves = 0;
+    struct vx_map_params p = params_for(updates[_i].radius, updates[_i].occupancy);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
+    struct field_dump now, anew;
+
+    if (getenv("VOXELD_TEST_SEED"))
+        seed += strtoull(getenv("VOXELD_TEST_SEED"), NULL, 0);
+    printf("seed %#llx: %u edits, R %u\n", (unsigned long long)seed, updates[_i].n_edits, updates[_i].radius);
+    random_map_fill(f, &seed, (int32_t[3]){-20, -20, -20}, 36, 2);
+    for (uint32_t k = 0; k < updates[_i].n_edits; k++) {
+        if (k % 61 == 60) /* everything goes */
+            grid_fixture_clear(f);
+        for (uint32_t m = 0; m <= k % 3; m++)
+            edit(f, &seed, updates[_i].spread);
+        grid_fixture_publish(f);
+        ck_assert_int_eq(field_dump_get(f, &now), VX_OK);
+        ck_assert_int_eq(field_dump_rebuilt(f, &anew), VX_OK);
+        if (!field_dump_equal(&now, &anew))
+            ck_abort_msg("edit %u: %u leaves after the update, %u anew", k, now.n_leaves, anew.n_leaves);
+        computed = now.n_computed;
+        rebuilt_leaves += anew.n_computed;
+        field_dump_fini(&now);
+        field_dump_fini(&anew);
+    }
+    printf("  computed %llu leaves; builds from nothing %llu\n", (unsigned long long)computed,
+           (unsigned long long)rebuilt_leaves);
+    ck_assert_uint_eq(grid_fixture_destroy(f), 0);
+}
+END_TEST
+
+/* No change computes nothing: a new epoch with the same content, and the same epoch. */
+START_TEST(no_change_no_work)
+{
+    struct vx_map_params p = params_for(10, 0);
+    struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
+    struct field_dump a, b;
+    uint64_t seed = 12;
+
+    random_map_fill(f, &seed, (int32_t[3]){-9, 4, 100}, 40, 2);
+    grid_fixture_publish(f);
+    ck_assert_int_eq(field_dump_get(f, &a), VX_OK);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(field_dump_get(f, &b), VX_OK);
+        ck_assert_uint_eq(b.n_updates, 1);
+        ck_assert_uint_eq(b.n_computed, a.n_computed);
+        ck_assert(field_dump_equal(&a, &b));
+        field_dump_fini(&b);
+        grid_fixture_publish(f);
+    }
+    field_dump_fini(&a);
     ck_assert_uint_eq(grid_fixture_destroy(f), 0);
 }
 END_TEST
@@ -237,9 +369,8 @@ START_TEST(small_scratch_same_field)
     peak = grid_fixture_peak(f);
     printf("field %llu bytes, peak %llu bytes, %u leaves\n", (unsigned long long)a.bytes,
            (unsigned long long)peak, a.n_leaves);
-    grid_fixture_publish(f);
     grid_fixture_set_cap(f, 2 * a.bytes + (peak - a.bytes) / 3);
-    ck_assert_int_eq(field_dump_get(f, &b), VX_OK);
+    ck_assert_int_eq(field_dump_rebuilt(f, &b), VX_OK);
     ck_assert(field_dump_equal(&a, &b));
     field_dump_fini(&a);
     field_dump_fini(&b);
@@ -253,14 +384,12 @@ START_TEST(memory)
     struct vx_map_params p = params_for(10, 0);
     struct grid_fixture *f = grid_fixture_create(backend, 2, &p, 0);
     struct field_dump d;
-    uint64_t n = 0;
+    uint64_t n;
 
     random_map_ball(f, (double[3]){10, 20, 30}, 80, 3, 8000);
     grid_fixture_publish(f);
     ck_assert_int_eq(field_dump_get(f, &d), VX_OK);
-    for (uint32_t i = 0; i < d.n_leaves; i++)
-        for (uint32_t k = 0; k < 512; k++)
-            n += (d.pages[i / VXK_ESDF_PAGE][(i % VXK_ESDF_PAGE) * 512 + k] & VXK_ESDF_FAR) != VXK_ESDF_FAR;
+    n = field_dump_within(&d);
     printf("%.2f bytes for each of %llu voxels within R\n", (double)d.bytes / (double)n,
            (unsigned long long)n);
     ck_assert_double_le((double)d.bytes / (double)n, 3.5);
@@ -280,7 +409,9 @@ int main(int argc, char **argv)
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, brute_force, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(t, same_everywhere);
-    tcase_add_test(t, refusal_keeps_the_old);
+    tcase_add_test(t, refusal);
+    tcase_add_loop_test(t, update_equals_rebuild, 0, (int)(sizeof updates / sizeof *updates));
+    tcase_add_test(t, no_change_no_work);
     tcase_add_test(t, small_scratch_same_field);
     tcase_add_test(t, memory);
     suite_add_tcase(s, t);

@@ -14,6 +14,13 @@ struct cell {
     uint32_t value[512];
 };
 
+/* A word as it was last published: which content, and since when. */
+struct word_state {
+    uint64_t key;
+    uint32_t word, changed_epoch;
+    uint64_t hash;
+};
+
 struct block {
     void *ptr;
     uint64_t bytes;
@@ -42,6 +49,8 @@ struct grid_fixture {
     uint32_t n_cells, max_cells;
     uint32_t *table; /* [slots] cell + 1 */
     uint32_t slots;
+    struct word_state *words;
+    uint32_t n_words;
 };
 
 static void *need(void *p)
@@ -263,6 +272,47 @@ static void put_chunk(struct vx_map *map, struct image *m, struct vxk_chunk *chu
     map->n_active += chunk->n_active;
 }
 
+static uint64_t cell_hash(const struct cell *c)
+{
+    uint64_t h = 0;
+
+    for (uint32_t i = 0; i < 512; i++)
+        if (c->kind[i] != VXK_UNKNOWN)
+            h += vxk_mix64((uint64_t)c->value[i] << 32 | c->kind[i] << 16 | i);
+    return h ? vxk_mix64(h + c->place) : 0;
+}
+static int by_word(const void *a, const void *b)
+{
+    const struct word_state *p = a, *q = b;
+
+    if (p->key != q->key)
+        return p->key < q->key ? -1 : 1;
+    return p->word < q->word ? -1 : p->word > q->word;
+}
+/* Sets changed_epoch of every word: when its content was last another. */
+static void date_words(struct grid_fixture *f, struct vxk_chunk *chunks, uint32_t n)
+{
+    struct word_state *now = need(calloc(n * 64ull + 1, sizeof *now));
+    uint32_t n_now = 0, cell = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t w = 0; w < 64; w++) {
+            struct word_state *s = &now[n_now++], *old;
+            *s = (struct word_state){.key = chunks[i].key, .word = w};
+            for (; cell < f->n_cells && f->cells[cell].key == s->key && f->cells[cell].place >> 6 == w;
+                 cell++)
+                s->hash += cell_hash(&f->cells[cell]);
+            old = f->n_words ? bsearch(s, f->words, f->n_words, sizeof *s, by_word) : NULL;
+            s->changed_epoch = old && old->hash == s->hash ? old->changed_epoch
+                               : old || s->hash            ? (uint32_t)f->map.epoch
+                                                           : 0;
+            chunks[i].word[w].changed_epoch = s->changed_epoch;
+        }
+    free(f->words);
+    f->words = now;
+    f->n_words = n_now;
+}
+
 static const void *put(struct vx_map *map, const void *src, uint64_t bytes)
 {
     void *dst;
@@ -306,6 +356,7 @@ void grid_fixture_publish(struct grid_fixture *f)
             ;
         put_chunk(map, &m, &m.chunks[n], &f->cells[i], end - i);
     }
+    date_words(f, m.chunks, n);
     map->n_chunks = n;
     while (slots < 2 * n)
         slots *= 2;
@@ -390,6 +441,7 @@ unsigned grid_fixture_destroy(struct grid_fixture *f)
     free(map->blocks);
     free(map->sorted);
     free(f->cells);
+    free(f->words);
     free(f->table);
     free(f);
     return left;

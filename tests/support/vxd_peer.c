@@ -230,23 +230,38 @@ void vxd_peer_send_raw(struct vxd_peer *peer, const void *const *frames, const s
 
 uint64_t vxd_peer_send(struct vxd_peer *peer, vxw_header *header, const void *payload, size_t n)
 {
+    return vxd_peer_send_all(peer, header, &payload, &n, payload ? 1 : 0);
+}
+
+uint64_t vxd_peer_send_all(struct vxd_peer *peer, vxw_header *header, const void *const *payload,
+                           const size_t *n, int n_payloads)
+{
     static const uint8_t no_session[VXW_SESSION_BYTES];
-    Voxeld__V1__Payload declared, *list[1] = {&declared};
+    Voxeld__V1__Payload declared[VXW_MAX_PAYLOADS], *list[VXW_MAX_PAYLOADS];
+    const void *frames[2 + VXW_MAX_PAYLOADS];
+    size_t sizes[2 + VXW_MAX_PAYLOADS];
     uint8_t prelude[VXW_PRELUDE_BYTES], *packed;
     size_t packed_n;
     if (!header->session.len && memcmp(peer->session, no_session, sizeof no_session))
         header->session = (ProtobufCBinaryData){sizeof peer->session, peer->session};
     if (!header->req_id)
         header->req_id = peer->next_req++;
-    if (payload && !header->n_payloads) {
-        vxw_payload_declare(payload, n, &declared);
+    for (int i = 0; i < n_payloads; ++i) {
+        list[i] = &declared[i];
+        vxw_payload_declare(payload[i], n[i], list[i]);
+        frames[2 + i] = payload[i];
+        sizes[2 + i] = n[i];
+    }
+    if (n_payloads && !header->n_payloads) {
         header->payloads = list;
-        header->n_payloads = 1;
+        header->n_payloads = (size_t)n_payloads;
     }
     ck_assert_int_eq(vxw_header_pack(header, prelude, &packed, &packed_n, NULL), VX_OK);
-    const void *frames[3] = {prelude, packed, payload};
-    size_t sizes[3] = {sizeof prelude, packed_n, n};
-    vxd_peer_send_raw(peer, frames, sizes, payload ? 3 : 2);
+    frames[0] = prelude;
+    frames[1] = packed;
+    sizes[0] = sizeof prelude;
+    sizes[1] = packed_n;
+    vxd_peer_send_raw(peer, frames, sizes, 2 + n_payloads);
     free(packed);
     if (header->payloads == list) {
         header->payloads = NULL;

@@ -57,6 +57,9 @@ void vxd_peer_hello(struct vxd_peer *peer, const struct vxd_proc *proc, const ch
 /* Sends a message with at most one payload (NULL: none).  Fills session if it is empty, req_id if it is 0;
  * returns the req_id. */
 uint64_t vxd_peer_send(struct vxd_peer *peer, vxw_header *header, const void *payload, size_t n);
+/* The same with any number of payloads. */
+uint64_t vxd_peer_send_all(struct vxd_peer *peer, vxw_header *header, const void *const *payload,
+                           const size_t *n, int n_payloads);
 /* Sends frames as they are. */
 void vxd_peer_send_raw(struct vxd_peer *peer, const void *const *frames, const size_t *n, int n_frames);
 /* The next message that is not a PING. */

@@ -140,16 +140,27 @@ static int send_frame(void *socket, const void *data, size_t n, bool more, int w
 vx_err vxc__endpoint_send(struct vxc__endpoint *endpoint, vxw_header *header, const void *payload, size_t n,
                           struct vx_detail *detail)
 {
+    const struct vxc__payload one = {payload, n};
+    return vxc__endpoint_send_all(endpoint, header, &one, payload ? 1 : 0, detail);
+}
+
+vx_err vxc__endpoint_send_all(struct vxc__endpoint *endpoint, vxw_header *header,
+                              const struct vxc__payload *payload, size_t n_payloads, struct vx_detail *detail)
+{
     uint8_t prelude[VXW_PRELUDE_BYTES], *bytes;
     size_t n_bytes;
-    Voxeld__V1__Payload declared, *list = &declared;
+    Voxeld__V1__Payload declared[VXW_MAX_PAYLOADS], *list[VXW_MAX_PAYLOADS];
     if (endpoint->greeted)
         header->session = (ProtobufCBinaryData){sizeof endpoint->session, endpoint->session};
-    if (payload) {
-        vxw_payload_declare(payload, n, &declared);
-        header->n_payloads = 1;
-        header->payloads = &list;
+    if (n_payloads > VXW_MAX_PAYLOADS)
+        return vx_fail(detail, VX_E_INVALID, "payloads", "%zu payloads, at most %d fit", n_payloads,
+                       VXW_MAX_PAYLOADS);
+    for (size_t i = 0; i < n_payloads; i++) {
+        vxw_payload_declare(payload[i].data, payload[i].n_bytes, &declared[i]);
+        list[i] = &declared[i];
     }
+    header->n_payloads = n_payloads;
+    header->payloads = n_payloads ? list : NULL;
     const vx_err err = vxw_header_pack(header, prelude, &bytes, &n_bytes, detail);
     header->n_payloads = 0;
     header->payloads = NULL;
@@ -158,9 +169,9 @@ vx_err vxc__endpoint_send(struct vxc__endpoint *endpoint, vxw_header *header, co
     /* Only the first frame can meet a full queue; once it is in, the rest of the message goes with it. */
     int sent = send_frame(endpoint->socket, prelude, sizeof prelude, true, ZMQ_DONTWAIT);
     if (sent >= 0)
-        sent = send_frame(endpoint->socket, bytes, n_bytes, payload != NULL, 0);
-    if (sent >= 0 && payload)
-        sent = send_frame(endpoint->socket, payload, n, false, 0);
+        sent = send_frame(endpoint->socket, bytes, n_bytes, n_payloads > 0, 0);
+    for (size_t i = 0; sent >= 0 && i < n_payloads; i++)
+        sent = send_frame(endpoint->socket, payload[i].data, payload[i].n_bytes, i + 1 < n_payloads, 0);
     free(bytes);
     if (sent >= 0)
         return VX_OK;

@@ -85,6 +85,14 @@ void vxc__endpoint_close(struct vxc__endpoint *endpoint);
  */
 vx_err vxc__endpoint_send(struct vxc__endpoint *endpoint, vxw_header *header, const void *payload, size_t n,
                           struct vx_detail *detail);
+/* The same with any number of payloads. */
+struct vxc__payload {
+    const void *data;
+    size_t n_bytes;
+};
+vx_err vxc__endpoint_send_all(struct vxc__endpoint *endpoint, vxw_header *header,
+                              const struct vxc__payload *payload, size_t n_payloads,
+                              struct vx_detail *detail);
 /* The next message, without waiting; *got = false when there is none.  Errors: VX_E_INTERNAL, VX_E_VERSION,
  * VX_E_NOMEM. */
 vx_err vxc__endpoint_receive(struct vxc__endpoint *endpoint, struct vxc__message *message, bool *got,

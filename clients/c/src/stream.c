@@ -407,16 +407,37 @@ static vx_err remember(struct vxc_stream *s, uint64_t req_id, void *user, struct
     return VX_OK;
 }
 
+/* The readings and the channels that the frame has; returns their number. */
+static size_t list_payloads(const struct vxc_frame *frame, Voxeld__V1__Frame *body,
+                            Voxeld__V1__Channel *channel, struct vxc__payload *payload)
+{
+    payload[0] = (struct vxc__payload){frame->data, (size_t)frame->data_bytes};
+    if (!frame->time_ns)
+        return 1;
+    *channel = VOXELD__V1__CHANNEL__CHANNEL_TIME;
+    payload[1] = (struct vxc__payload){frame->time_ns, frame->width * sizeof *frame->time_ns};
+    body->channels = channel;
+    body->n_channels = 1;
+    return 2;
+}
+
 vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame, void *user, uint64_t *seq,
                        struct vx_detail *detail)
 {
     struct vxc_client *client = stream->client;
     struct frame_parts parts;
+    struct vxc__payload payload[2];
+    size_t n_payloads;
+    uint64_t n_bytes = 0;
+    Voxeld__V1__Channel channel;
     Voxeld__V1__Frame body = VOXELD__V1__FRAME__INIT;
     vxw_header header = VOXELD__V1__HEADER__INIT;
     VX_TRY_RET(check_frame(stream, frame, detail));
     vxc__wait(client, 0);
-    VX_TRY_RET(await(stream, frame->data_bytes, detail));
+    n_payloads = list_payloads(frame, &body, &channel, payload);
+    for (size_t i = 0; i < n_payloads; i++)
+        n_bytes += payload[i].n_bytes;
+    VX_TRY_RET(await(stream, n_bytes, detail));
 
     body.stream = stream->id;
     body.seq = stream->next_seq;
@@ -434,8 +455,8 @@ vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame,
     header.body_case = VOXELD__V1__HEADER__BODY_FRAME;
     header.frame = &body;
     VX_TRY_RET(remember(stream, header.req_id, user, detail));
-    const vx_err err = vxc__endpoint_send(&client->endpoint[VXC__INGEST], &header, frame->data,
-                                          (size_t)frame->data_bytes, detail);
+    const vx_err err =
+        vxc__endpoint_send_all(&client->endpoint[VXC__INGEST], &header, payload, n_payloads, detail);
     if (err != VX_OK) {
         stream->n_waiting--;
         return err;
@@ -444,7 +465,7 @@ vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame,
         *seq = stream->next_seq;
     stream->next_seq++;
     stream->credit_frames--;
-    stream->credit_bytes -= frame->data_bytes;
+    stream->credit_bytes -= n_bytes;
     return VX_OK;
 }
 

@@ -97,7 +97,10 @@ struct vx_frame {
     enum vx_sensor sensor;
     int64_t stamp_ns;
     struct vx_pose pose[VX_MAX_POSES];
-    uint32_t n_poses; /* 1: rigid; more: de-skew (needs per-point time) */
+    uint32_t n_poses; /* 1: rigid; more, times rising, at most 4 s: LiDAR scans of a moving sensor */
+    /* int32, from the stamp: points [n], range images [width], one a column; depth: NULL.  Needed with
+     * several poses, each within their times; with one pose it says nothing. */
+    const int32_t *time_ns;
 
     uint32_t width, height; /* depth: pixels; range: columns, rows; points: n, 1 */
     double fx, fy, cx, cy;  /* depth: px; pixel (u, v) has its centre at (u, v) */

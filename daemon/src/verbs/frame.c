@@ -77,17 +77,72 @@ static vx_err take_frame(const struct vxd_stream *stream, const struct vxd_in *i
     VX_TRY_RET(take_poses(wire, out, detail));
     VX_TRY_RET(take_model(stream, wire, out, detail));
     out->stamp_ns = wire->stamp_ns;
-    out->data = zmq_msg_data((zmq_msg_t *)&in->payload[0]);
-    out->data_bytes = zmq_msg_size(&in->payload[0]);
     out->min_range_m = stream->min_range_m;
     out->max_range_m = stream->max_range_m;
     out->no_return_value = stream->no_return_value;
     out->invalid_zero = stream->invalid_zero;
     out->no_carving = stream->no_carving;
-    return vx_frame_check(out, detail);
+    return VX_OK;
+}
+
+/* What a channel must hold: number of items and bytes of each; 0 items: the sensor has no such channel. */
+static void channel_size(const struct vx_frame *frame, Voxeld__V1__Channel channel, uint64_t *n, size_t *item)
+{
+    uint64_t readings = (uint64_t)frame->width * frame->height;
+    bool points = frame->sensor == VX_POINTS, range = frame->sensor == VX_RANGE;
+    *n = *item = 0;
+    switch ((int)channel) {
+    case VOXELD__V1__CHANNEL__CHANNEL_TIME:
+        *n = points || range ? frame->width : 0;
+        *item = sizeof(int32_t);
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_RING:
+        *n = points ? readings : 0;
+        *item = sizeof(uint16_t);
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_INTENSITY:
+        *n = points || range ? readings : 0;
+        *item = sizeof(float);
+        return;
+    default:
+        return;
+    }
+}
+
+static vx_err check_channels(const struct vxd_in *in, const struct vx_frame *frame, struct vx_detail *detail)
+{
+    const Voxeld__V1__Frame *wire = in->header->frame;
+    uint32_t seen = 0;
+    if (in->n_payloads != 1 + wire->n_channels)
+        return vx_fail(detail, VX_E_INVALID, "payloads", "a frame with %zu channels has %zu payloads, got %u",
+                       wire->n_channels, wire->n_channels + 1, in->n_payloads);
+    for (size_t i = 0; i < wire->n_channels; ++i) {
+        Voxeld__V1__Channel channel = wire->channels[i];
+        size_t item, got = zmq_msg_size(&in->payload[1 + i]);
+        uint64_t n;
+        channel_size(frame, channel, &n, &item);
+        if (!item || (!n && frame->width && frame->height))
+            return vx_fail(detail, VX_E_INVALID, "channels", "the stream's sensor has no channel %d",
+                           (int)channel);
+        if (seen >> channel & 1)
+            return vx_fail(detail, VX_E_INVALID, "channels", "channel %d comes twice", (int)channel);
+        seen |= 1u << channel;
+        if (got != n * item)
+            return vx_fail(detail, VX_E_INVALID, "channels", "channel %d needs %llu bytes, got %zu",
+                           (int)channel, (unsigned long long)(n * item), got);
+    }
+    return VX_OK;
 }
 
 /* ------------------------------------------------------------------ acceptance */
+
+static uint64_t payload_bytes(const struct vxd_in *in)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < in->n_payloads; ++i)
+        n += zmq_msg_size(&in->payload[i]);
+    return n;
+}
 
 static vx_err check_order(const struct vxd_stream *stream, const Voxeld__V1__Frame *wire,
                           struct vx_detail *detail)
@@ -110,27 +165,44 @@ static vx_err check(const struct vxd_stream *stream, struct vxd_in *in, struct v
         return vx_fail(detail, VX_E_UNAVAILABLE, "", "the daemon is shutting down");
     if (stream->map->state != VXD_MAP_LIVE)
         return vx_fail(detail, VX_E_NOT_FOUND, "stream", "its map is being deleted");
-    if (in->n_payloads != 1)
-        return vx_fail(detail, VX_E_INVALID, "payloads", "a frame has one payload");
-    size_t n = zmq_msg_size(&in->payload[0]);
+    if (in->n_payloads < 1)
+        return vx_fail(detail, VX_E_INVALID, "payloads", "a frame has one payload, and one for each channel");
     VX_TRY_RET(check_order(stream, in->header->frame, detail));
-    VX_TRY_RET(vxw_payload_check(in->header, 0, zmq_msg_data(&in->payload[0]), n, detail));
+    for (uint32_t i = 0; i < in->n_payloads; ++i)
+        VX_TRY_RET(vxw_payload_check(in->header, i, zmq_msg_data(&in->payload[i]),
+                                     zmq_msg_size(&in->payload[i]), detail));
     VX_TRY_RET(take_frame(stream, in, frame, detail));
-    if (server->staging_bytes + n > server->config.limits.staging_bytes)
+    VX_TRY_RET(check_channels(in, frame, detail));
+    if (server->staging_bytes + payload_bytes(in) > server->config.limits.staging_bytes)
         return vx_fail(detail, VX_E_EXHAUSTED, "limits.staging_bytes", "%llu bytes of frames wait already",
                        (unsigned long long)server->staging_bytes);
     return VX_OK;
 }
 
-/* Copies what the frame points at: payload and elevations. */
-static vx_err own_data(struct vxd_frame *f, struct vx_detail *detail)
+/* Copies what the frame points at: payloads and elevations. */
+static vx_err own_data(struct vxd_frame *f, struct vxd_in *in, struct vx_detail *detail)
 {
     struct vx_frame *frame = &f->frame;
-    f->data = vxd_buf_create(frame->data_bytes);
+    size_t at = 0;
+    for (uint32_t i = 0; i < in->n_payloads; ++i)
+        at += (zmq_msg_size(&in->payload[i]) + 7) / 8 * 8;
+    f->data = vxd_buf_create(at);
     if (!f->data)
         return vx_fail(detail, VX_E_NOMEM, "payloads[0]", "no memory for the frame");
-    memcpy(f->data->data, frame->data, frame->data_bytes);
-    frame->data = f->data->data;
+    f->n_bytes = payload_bytes(in);
+    at = 0;
+    for (uint32_t i = 0; i < in->n_payloads; ++i) {
+        size_t n = zmq_msg_size(&in->payload[i]);
+        unsigned char *to = f->data->data + at;
+        memcpy(to, zmq_msg_data(&in->payload[i]), n);
+        if (i == 0) {
+            frame->data = to;
+            frame->data_bytes = n;
+        } else if (in->header->frame->channels[i - 1] == VOXELD__V1__CHANNEL__CHANNEL_TIME) {
+            frame->time_ns = (const int32_t *)(const void *)to;
+        }
+        at += (n + 7) / 8 * 8;
+    }
     if (frame->sensor != VX_RANGE)
         return VX_OK;
     f->elevation_rad = malloc(frame->height * sizeof *f->elevation_rad);
@@ -149,7 +221,9 @@ static vx_err accept_frame(struct vxd_session *session, struct vxd_stream *strea
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for the frame");
     vx_err err = check(stream, in, &f->frame, detail);
     if (err == VX_OK)
-        err = own_data(f, detail);
+        err = own_data(f, in, detail);
+    if (err == VX_OK)
+        err = vx_frame_check(&f->frame, detail);
     if (err != VX_OK) {
         vxd_frame_free(f);
         return err;
@@ -187,7 +261,7 @@ void vxd_verb_frame(struct vxd_server *server, struct vxd_session *session, stru
         vxd_stream_nack(session, NULL, in->header->req_id, wire->stream, wire->seq, err, &detail);
         return;
     }
-    uint64_t n = in->n_payloads ? zmq_msg_size(&in->payload[0]) : 0;
+    uint64_t n = payload_bytes(in);
     ++stream->n_received;
     if (!stream->credit_frames || stream->credit_bytes < n) {
         overrun(session, stream, in);

@@ -45,7 +45,14 @@ struct message {
     const void *payload;
     size_t n;
     Voxeld__V1__Payload declared, *list[1];
-    Voxeld__V1__Pose *many[80];
+    Voxeld__V1__Pose *many[80], path[3];
+    Voxeld__V1__Channel channel[4];
+    int32_t time[N_READINGS];
+    uint16_t ring[N_READINGS];
+    float intensity[N_READINGS];
+    const void *beside[4]; /* payloads of the channels */
+    size_t beside_n[4];
+    int n_beside;
 };
 
 static void message_init(struct message *m, uint64_t stream, uint64_t seq)
@@ -53,6 +60,7 @@ static void message_init(struct message *m, uint64_t stream, uint64_t seq)
     vxd_depth_frame_init(&m->f, stream, seq);
     voxeld__v1__points__init(&m->points);
     voxeld__v1__range_image__init(&m->range);
+    m->n_beside = 0;
     m->points.n = N_READINGS;
     m->range.columns = m->range.rows = 4;
     m->range.azimuth_step_rad = 0.1;
@@ -94,7 +102,13 @@ static void declare(struct message *m)
 
 static uint64_t message_send(struct message *m)
 {
-    return vxd_peer_send(&ingest, &m->f.header, m->payload, m->n);
+    const void *payload[5] = {m->payload};
+    size_t n[5] = {m->n};
+    for (int i = 0; i < m->n_beside; ++i) {
+        payload[1 + i] = m->beside[i];
+        n[1 + i] = m->beside_n[i];
+    }
+    return vxd_peer_send_all(&ingest, &m->f.header, payload, n, 1 + m->n_beside);
 }
 
 static void expect_credit(void)
@@ -182,6 +196,91 @@ static void poses_many(struct message *m)
     m->f.frame.n_poses = 65;
 }
 
+static void add_channel(struct message *m, Voxeld__V1__Channel channel, const void *data, size_t n)
+{
+    m->channel[m->n_beside] = channel;
+    m->beside[m->n_beside] = data;
+    m->beside_n[m->n_beside++] = n;
+    m->f.frame.channels = m->channel;
+    m->f.frame.n_channels = (size_t)m->n_beside;
+}
+
+/* A sensor that moves while it scans: three poses over 0.1 s, a time for every point or column. */
+static void moving(struct message *m)
+{
+    int n = m->f.frame.stream == POINTS ? N_READINGS : 4;
+    for (int i = 0; i < 3; ++i) {
+        m->path[i] = m->f.pose;
+        m->path[i].offset_ns = (i - 1) * 50000000;
+        m->path[i].x_m += 0.01 * i;
+        m->many[i] = &m->path[i];
+    }
+    m->f.frame.poses = m->many;
+    m->f.frame.n_poses = 3;
+    for (int i = 0; i < n; ++i)
+        m->time[i] = i * (100000000 / n) - 50000000;
+    add_channel(m, VOXELD__V1__CHANNEL__CHANNEL_TIME, m->time, (size_t)n * sizeof *m->time);
+}
+
+static void moving_untimed(struct message *m)
+{
+    moving(m);
+    m->f.frame.n_channels = 0;
+    m->n_beside = 0;
+}
+static void moving_late(struct message *m)
+{
+    moving(m);
+    m->time[3] = 50000001;
+}
+static void moving_early(struct message *m)
+{
+    moving(m);
+    m->time[0] = -50000001;
+}
+static void moving_unsorted(struct message *m)
+{
+    moving(m);
+    m->path[2].offset_ns = -1;
+}
+static void moving_at_once(struct message *m)
+{
+    moving(m);
+    m->path[2].offset_ns = m->path[1].offset_ns;
+}
+static void moving_long(struct message *m)
+{
+    moving(m);
+    m->path[2].offset_ns = 5000000000ll;
+}
+static void times_few(struct message *m)
+{
+    moving(m);
+    m->beside_n[0] -= 4;
+}
+static void times_twice(struct message *m)
+{
+    moving(m);
+    add_channel(m, VOXELD__V1__CHANNEL__CHANNEL_TIME, m->time, m->beside_n[0]);
+}
+static void channel_unknown(struct message *m)
+{
+    add_channel(m, (Voxeld__V1__Channel)40, m->time, sizeof m->time);
+}
+static void channel_foreign(struct message *m)
+{
+    add_channel(m, VOXELD__V1__CHANNEL__CHANNEL_RING, m->ring, sizeof m->ring);
+}
+static void channel_missing(struct message *m)
+{
+    moving(m);
+    m->n_beside = 0;
+}
+static void rings_few(struct message *m)
+{
+    add_channel(m, VOXELD__V1__CHANNEL__CHANNEL_RING, m->ring, sizeof m->ring - 2);
+}
+
 static void u16_without_units(struct message *m)
 {
     use_u16(m);
@@ -253,6 +352,20 @@ static const struct refusal {
     {"seq of an older frame", DEPTH, seq_stale, ORDER, "seq"},
     {"seq 0", DEPTH, seq_zero, ORDER, "seq"},
     {"time backwards", DEPTH, time_backwards, ORDER, "stamp_ns"},
+    {"image with several poses", DEPTH, moving_untimed, VOXELD__V1__CODE__CODE_UNIMPLEMENTED, "pose"},
+    {"image with times", DEPTH, moving, INVALID, "channels"},
+    {"several poses, no times", POINTS, moving_untimed, INVALID, "time_ns"},
+    {"a point after the last pose", POINTS, moving_late, INVALID, "time_ns"},
+    {"a column before the first pose", RANGE, moving_early, INVALID, "time_ns"},
+    {"poses out of order", POINTS, moving_unsorted, INVALID, "pose.offset_ns"},
+    {"two poses at one time", RANGE, moving_at_once, INVALID, "pose.offset_ns"},
+    {"a scan of five seconds", RANGE, moving_long, INVALID, "pose.offset_ns"},
+    {"a time missing", POINTS, times_few, INVALID, "channels"},
+    {"times twice", POINTS, times_twice, INVALID, "channels"},
+    {"unknown channel", POINTS, channel_unknown, INVALID, "channels"},
+    {"rings of an image", RANGE, channel_foreign, INVALID, "channels"},
+    {"a channel without payload", POINTS, channel_missing, INVALID, "payloads"},
+    {"a ring missing", POINTS, rings_few, INVALID, "channels"},
 };
 
 static void check_nack(uint64_t req, const struct refusal *c)
@@ -296,6 +409,30 @@ START_TEST(refused_frames_change_nothing)
     expect_credit();
     integrate_good(POINTS, 11);
     integrate_good(RANGE, 11);
+}
+END_TEST
+
+/* Poses over the scan, and channels that are checked only. */
+START_TEST(moving_scans_are_taken)
+{
+    open_streams("m");
+    for (uint64_t stream = POINTS; stream <= RANGE; ++stream) {
+        struct message m;
+        message_init(&m, stream, 1);
+        moving(&m);
+        if (stream == POINTS)
+            add_channel(&m, VOXELD__V1__CHANNEL__CHANNEL_RING, m.ring, sizeof m.ring);
+        add_channel(&m, VOXELD__V1__CHANNEL__CHANNEL_INTENSITY, m.intensity, sizeof m.intensity);
+        struct vxd_got got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_ACK, message_send(&m));
+        ck_assert_uint_eq(got.header->ack->counts->used, N_READINGS);
+        vxd_got_free(&got);
+        got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_CREDIT, 0);
+        uint64_t n = m.n;
+        for (int i = 0; i < m.n_beside; ++i)
+            n += m.beside_n[i];
+        ck_assert_uint_eq(got.header->credit->bytes, n);
+        vxd_got_free(&got);
+    }
 }
 END_TEST
 
@@ -595,6 +732,7 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, refused_frames_change_nothing);
     tcase_add_test(tc, encoding_that_is_none);
+    tcase_add_test(tc, moving_scans_are_taken);
     tcase_add_test(tc, refused_by_the_map);
     tcase_add_test(tc, skipped_readings_are_counted_and_allocate_nothing);
     tcase_add_test(tc, mixed_frame);

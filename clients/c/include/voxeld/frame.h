@@ -45,9 +45,11 @@ struct vxc_frame {
     int64_t stamp_ns;
     bool reset; /* the stamp may lie before the last one's */
     struct vxc_pose pose;
-    const struct vxc_timed_pose
-        *path;       /* [n_path] poses over the frame's time instead of `pose`; n_path 0: rigid */
-    uint32_t n_path; /* <= VXC_MAX_POSES */
+    /* LiDAR: [n_path] poses over the frame's time, offsets rising, instead of `pose`; n_path 0: rigid */
+    const struct vxc_timed_pose *path;
+    uint32_t n_path;        /* <= VXC_MAX_POSES */
+    const int32_t *time_ns; /* from the stamp; points [width], range [width] one a column; needed with a path
+                               of more than one pose, each within its times; else NULL or ignored */
 
     uint32_t width, height; /* depth: px; range: columns, rows; points: n, 1 */
     double fx, fy, cx, cy;  /* depth, px: pixel (u, v) has its centre at (u, v); fx and fy are positive */
