@@ -16,8 +16,9 @@
 
 #if defined(__CUDACC__)
 
-#define VXK_FN    static __device__ __forceinline__
-#define VXK_CONST static __device__ const
+#define VXK_FN       static __device__ __forceinline__
+#define VXK_CONST    static __device__ const
+#define VXK_ALIGN(n) alignas(n)
 VXK_FN uint32_t vxk_popc32(uint32_t x)
 {
     return (uint32_t)__popc(x);
@@ -135,8 +136,9 @@ VXK_FN void vxk_store32(uint32_t *p, uint32_t v)
 #else /* C11 on the CPU */
 
 #include <math.h>
-#define VXK_FN    static inline __attribute__((unused))
-#define VXK_CONST static const
+#define VXK_FN       static inline __attribute__((unused))
+#define VXK_CONST    static const
+#define VXK_ALIGN(n) _Alignas(n)
 VXK_FN uint32_t vxk_popc32(uint32_t x)
 {
     return (uint32_t)__builtin_popcount(x);

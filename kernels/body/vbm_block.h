@@ -19,10 +19,11 @@
 enum { VXK_VBM_WIDTH = 128, VXK_VBM_MAX_GRIDS = 256 };
 
 struct vxk_vbm_block {
-    uint64_t jump[2]; /* bit t (t > 0): voxel t of the block is the first one of the next leaf */
-    uint64_t voxel;   /* number of voxel 0, counted over the batch */
-    uint32_t leaf;    /* leaf of voxel 0, in its grid */
-    uint32_t info;    /* see below */
+    /* bit t (t > 0): voxel t of the block is the first one of the next leaf.  Aligned: two stores a block. */
+    VXK_ALIGN(16) uint64_t jump[2];
+    uint64_t voxel; /* number of voxel 0, counted over the batch */
+    uint32_t leaf;  /* leaf of voxel 0, in its grid */
+    uint32_t info;  /* see below */
 };
 /* info: voxels of the leaf before voxel 0 (9 bits), voxels in the block (8 bits, 0 = unused), grid. */
 VXK_FN uint32_t vxk_vbm_skip(const struct vxk_vbm_block *b)
@@ -79,29 +80,32 @@ VXK_FN uint32_t vxk_vbm_first_block(const struct vxk_vbm_grid *vg, uint32_t c)
 /* Bits of the leaves after `leaf` that begin within the block whose first voxel is voxel p of the chunk. */
 VXK_FN void vxk_vbm_jumps(const struct vxk_index_grid *g, uint32_t leaf, uint32_t p, uint64_t jump[2])
 {
-    jump[0] = jump[1] = 0;
-    while (++leaf < g->n_leaves) {
-        uint32_t at = g->first[leaf];
-        if (at == 0 || at - p >= VXK_VBM_WIDTH) /* 0: the next chunk's first leaf */
-            break;
-        jump[(at - p) >> 6] |= 1ull << ((at - p) & 63);
+    uint64_t lo = 0, hi = 0;
+    int more = 1;
+    for (uint32_t next = leaf + 1; more; next += 4) {
+        uint32_t at[4]; /* four loads that do not wait for each other */
+        for (uint32_t k = 0; k < 4; k++)
+            at[k] = next + k < g->n_leaves ? g->first[next + k] : 0;
+        for (uint32_t k = 0; k < 4; k++) {
+            uint32_t t = at[k] - p;
+            more &= at[k] != 0 && t < VXK_VBM_WIDTH; /* 0: the next chunk's first leaf, or none */
+            lo |= (uint64_t)(more && t < 64) << (t & 63);
+            hi |= (uint64_t)(more && t >= 64) << (t & 63);
+        }
     }
+    jump[0] = lo;
+    jump[1] = hi;
 }
 
-/* Element: a leaf of the batch.  Writes the blocks that begin in it, and after a chunk's last leaf the unused
- * ones. */
-struct vxk_vbm_build_args {
-    struct vxk_vbm v;
-};
-VXK_FN void vxk_vbm_build(const struct vxk_vbm_build_args *a, uint32_t i)
+/* Leaf `leaf` of grid k writes the blocks that begin in it, and after a chunk's last leaf the unused ones. */
+VXK_FN void vxk_vbm_build_leaf(const struct vxk_vbm_grid *vg, struct vxk_vbm_block *blocks, uint32_t k,
+                               uint32_t leaf)
 {
-    uint32_t k = vxk_vbm_grid_of_leaf(&a->v, i);
-    const struct vxk_vbm_grid *vg = vxk_vbm_grid_at(&a->v, k);
     const struct vxk_index_grid *g = &vg->g;
-    uint32_t leaf = i - vg->leaf, c = g->place[leaf] >> 12, begin = g->first[leaf];
+    uint32_t c = g->place[leaf] >> 12, begin = g->first[leaf];
     uint64_t chunk_voxel = g->chunk_voxel[c];
     uint32_t n_chunk = (uint32_t)(g->chunk_voxel[c + 1] - chunk_voxel), end = n_chunk;
-    uint32_t first_block = vxk_vbm_first_block(vg, c), b;
+    uint32_t first_block = (uint32_t)((vg->voxel + chunk_voxel) / VXK_VBM_WIDTH) + vg->chunk + c, b;
     if (leaf + 1 < g->n_leaves && g->first[leaf + 1] != 0)
         end = g->first[leaf + 1];
     for (b = (begin + VXK_VBM_WIDTH - 1) / VXK_VBM_WIDTH; b * VXK_VBM_WIDTH < end; b++) {
@@ -111,15 +115,29 @@ VXK_FN void vxk_vbm_build(const struct vxk_vbm_build_args *a, uint32_t i)
         block.voxel = vg->voxel + chunk_voxel + p;
         block.leaf = leaf;
         block.info = (p - begin) | vxk_minu(VXK_VBM_WIDTH, n_chunk - p) << 9 | k << 17;
-        a->v.blocks[first_block + b] = block;
+        blocks[first_block + b] = block;
     }
     if (end == n_chunk) {
         uint32_t next = (uint32_t)((vg->voxel + chunk_voxel + n_chunk) / VXK_VBM_WIDTH) + vg->chunk + c + 1;
         for (b += first_block; b < next; b++) {
             struct vxk_vbm_block unused = {{0, 0}, 0, 0, 0};
             unused.info = k << 17;
-            a->v.blocks[b] = unused;
+            blocks[b] = unused;
         }
+    }
+}
+
+/* Element: a leaf of the batch. */
+struct vxk_vbm_build_args {
+    struct vxk_vbm v;
+};
+VXK_FN void vxk_vbm_build(const struct vxk_vbm_build_args *a, uint32_t i)
+{
+    if (a->v.n_grids == 1) { /* a branch of its own: what it reads lies in the arguments */
+        vxk_vbm_build_leaf(&a->v.one, a->v.blocks, 0, i);
+    } else {
+        uint32_t k = vxk_vbm_grid_of_leaf(&a->v, i);
+        vxk_vbm_build_leaf(&a->v.grids[k], a->v.blocks, k, i - a->v.grids[k].leaf);
     }
 }
 

@@ -3,7 +3,8 @@
  *
  * Where few leaves meet a block, their mask bits are scattered to the voxels' places in shared memory: a
  * bit's rank is a popcount, so nothing is selected.  Where many do, every lane selects its voxels by the jump
- * map. Coordinates are staged, so that the stores are whole lines.
+ * map. A voxel is kept as its place in the chunk, which a block never leaves, 7 bits an axis; the warp then
+ * writes the block's 384 numbers line by line.
  */
 #include "../body/vbm.h"
 #include "device.h"
@@ -11,103 +12,116 @@
 enum { WARPS = 8, DENSE_LEAVES = 8 };
 #define ALL 0xffffffffu
 
-struct warp_space {
-    int32_t stage[3 * VXK_VBM_WIDTH];
-    int32_t origin[DENSE_LEAVES][3];
-    uint16_t place[VXK_VBM_WIDTH]; /* leaf of the block << 9 | voxel of the leaf */
-};
-
-static __device__ __forceinline__ uint32_t below(uint32_t lane)
+/* First voxel of a leaf in its chunk: x << 14 | y << 7 | z. */
+static __device__ __forceinline__ uint32_t corner_of(uint32_t place)
 {
-    return (1u << lane) - 1;
+    uint32_t x, y, z;
+    vxk_cell_base(place >> 6 & 63, place & 63, &x, &y, &z);
+    return x << 14 | y << 7 | z;
+}
+static __device__ __forceinline__ uint32_t place_in_chunk(uint32_t corner, uint32_t n)
+{
+    return corner + (n >> 6 << 14) + (n >> 3 << 7 & 0x380) + (n & 7);
 }
 
-/* Fills s->place from the masks of the block's leaves. */
-static __device__ __forceinline__ void scatter(const struct vxk_index_grid *g, const struct vxk_vbm_block *b,
-                                               uint32_t n_leaves, uint32_t lane, struct warp_space *s)
+/* at[t] of the voxels t of a block that are in leaf `leaf`, whose first voxel is voxel `start` of the block.
+ */
+static __device__ __forceinline__ void scatter(const struct vxk_index_grid *g, uint32_t leaf, int start,
+                                               uint32_t lane, uint32_t *at)
 {
-    int start = -(int)vxk_vbm_skip(b);
-    uint64_t jump0 = b->jump[0], jump1 = b->jump[1];
-    for (uint32_t l = 0; l < n_leaves; l++) {
-        uint32_t m = ((const uint32_t *)g->masks)[(uint64_t)(b->leaf + l) * 16 + (lane & 15)];
-        uint32_t n = __popc(m), sum = n;
-        for (uint32_t d = 1; d < 16; d *= 2) {
-            uint32_t o = __shfl_up_sync(ALL, sum, d, 16);
-            sum += (lane & 15) >= d ? o : 0;
-        }
-        int first = start + (int)(sum - n);
-        uint32_t words = __ballot_sync(ALL, n && first < VXK_VBM_WIDTH && first + (int)n > 0) & 0xffff;
-        while (words) {
-            int w = __ffs((int)words) - 1;
-            words &= words - 1;
-            uint32_t mask = __shfl_sync(ALL, m, w);
-            int at = __shfl_sync(ALL, first, w) + __popc(mask & below(lane));
-            if ((mask >> lane & 1) && (uint32_t)at < VXK_VBM_WIDTH)
-                s->place[at] = (uint16_t)(l << 9 | (uint32_t)w << 5 | lane);
-        }
-        if (jump0) {
-            start = __ffsll((long long)jump0) - 1;
-            jump0 &= jump0 - 1;
-        } else {
-            start = 63 + __ffsll((long long)jump1);
-            jump1 &= jump1 - 1;
-        }
+    const ulonglong2 *masks = (const ulonglong2 *)(g->masks + (uint64_t)leaf * 8);
+    const uint64_t prefix = g->prefix[leaf];
+    const uint32_t corner = corner_of(g->place[leaf]) + (lane >> 3 << 7) + (lane & 7),
+                   below = (1u << lane) - 1;
+    ulonglong2 m[4];
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        m[k] = masks[k];
+#pragma unroll
+    for (int x = 0; x < 8; x++) {
+        const int first = start + (int)vxk_index_before(prefix, x),
+                  end = x < 7 ? start + (int)vxk_index_before(prefix, x + 1) : VXK_VBM_WIDTH;
+        const uint64_t mask = x & 1 ? m[x / 2].y : m[x / 2].x;
+        const uint32_t lo = (uint32_t)mask, hi = (uint32_t)(mask >> 32);
+        if (first >= VXK_VBM_WIDTH || end <= 0)
+            continue;
+        const int t0 = first + __popc(lo & below), t1 = first + __popc(lo) + __popc(hi & below);
+        if ((lo >> lane & 1) && (uint32_t)t0 < VXK_VBM_WIDTH)
+            at[t0] = corner + ((uint32_t)x << 14);
+        if ((hi >> lane & 1) && (uint32_t)t1 < VXK_VBM_WIDTH)
+            at[t1] = corner + ((uint32_t)x << 14) + (4 << 7);
     }
 }
 
+static __device__ __forceinline__ void decode(const struct vxk_index_grid *g, const struct vxk_vbm_block *b,
+                                              uint32_t lane, uint32_t *at)
+{
+    const uint32_t n_leaves = 1 + __popcll(b->jump[0]) + __popcll(b->jump[1]), n = vxk_vbm_count(b);
+    if (n_leaves <= DENSE_LEAVES) {
+        uint64_t lo = b->jump[0], hi = b->jump[1];
+        int start = -(int)vxk_vbm_skip(b);
+        for (uint32_t l = 0; l < n_leaves; l++) {
+            scatter(g, b->leaf + l, start, lane, at);
+            start = lo ? __ffsll((long long)lo) - 1 : __ffsll((long long)hi) + 63;
+            hi = lo ? hi : hi & (hi - 1);
+            lo &= lo - 1;
+        }
+        return;
+    }
+    for (uint32_t t = lane; t < n; t += 32) {
+        uint32_t rank, leaf = vxk_vbm_leaf(b, t, &rank);
+        at[t] = place_in_chunk(corner_of(g->place[leaf]), vxk_leaf_select(g, leaf, rank));
+    }
+}
+
+/* Number k of the block's coordinates, of voxel k / 3: what comes round again after 96 numbers is `c`. */
+struct column {
+    uint32_t voxel, shift;
+    int32_t base;
+};
+
+template <bool ONE>
 static __global__ void __launch_bounds__(32 * WARPS)
     vbm_ijk_tuned(const __grid_constant__ struct vxk_vbm_ijk_args a, uint32_t n, const uint32_t *n_dev,
                   uint32_t per)
 {
-    __shared__ struct warp_space spaces[WARPS];
-    uint32_t lane = threadIdx.x & 31, i = blockIdx.x * WARPS + (threadIdx.x >> 5);
-    struct warp_space *s = &spaces[threadIdx.x >> 5];
+    __shared__ uint32_t places[WARPS][VXK_VBM_WIDTH];
+    const uint32_t lane = threadIdx.x & 31, i = blockIdx.x * WARPS + (threadIdx.x >> 5);
+    uint32_t *at = places[threadIdx.x >> 5];
     if (i >= (n_dev ? min(*n_dev, n / per) * per : n))
         return;
     const struct vxk_vbm_block b = a.v.blocks[i];
-    const struct vxk_index_grid *g = &vxk_vbm_grid_of(&a.v, &b)->g;
-    uint32_t count = vxk_vbm_count(&b), n_leaves = 1 + __popcll(b.jump[0]) + __popcll(b.jump[1]);
+    const struct vxk_index_grid *g = ONE ? &a.v.one.g : &a.v.grids[b.info >> 17].g;
+    const uint32_t count = vxk_vbm_count(&b);
     if (!count)
         return;
-    if (n_leaves <= DENSE_LEAVES) {
-        if (lane < n_leaves)
-            vxk_index_origin(g, b.leaf + lane, &s->origin[lane][0], &s->origin[lane][1], &s->origin[lane][2]);
-        scatter(g, &b, n_leaves, lane, s);
-        __syncwarp();
-    }
+    decode(g, &b, lane, at);
+    int32_t x, y, z;
+    vxk_key_xyz(g->keys[g->place[b.leaf] >> 12], &x, &y, &z);
+    struct column c[3];
 #pragma unroll
-    for (uint32_t t = lane; t < VXK_VBM_WIDTH; t += 32) {
-        uint32_t v;
-        int32_t x, y, z;
-        if (t >= count)
-            break;
-        if (n_leaves <= DENSE_LEAVES) {
-            uint32_t place = s->place[t];
-            const int32_t *origin = s->origin[place >> 9];
-            v = place & 511;
-            x = origin[0];
-            y = origin[1];
-            z = origin[2];
-        } else {
-            uint32_t rank, leaf = vxk_vbm_leaf(&b, t, &rank);
-            v = vxk_leaf_select(g, leaf, rank);
-            vxk_index_origin(g, leaf, &x, &y, &z);
-        }
-        s->stage[3 * t] = x + (int32_t)(v >> 6);
-        s->stage[3 * t + 1] = y + (int32_t)(v >> 3 & 7);
-        s->stage[3 * t + 2] = z + (int32_t)(v & 7);
+    for (uint32_t k = 0; k < 3; k++) {
+        const uint32_t number = lane + 32 * k, axis = number % 3;
+        c[k].voxel = number / 3;
+        c[k].shift = 14 - 7 * axis;
+        c[k].base = 128 * (axis == 0 ? x : axis == 1 ? y : z);
     }
     __syncwarp();
-    int32_t *out = a.ijk + 3 * b.voxel;
+    int32_t *out = a.ijk + 3 * b.voxel + lane;
 #pragma unroll
-    for (uint32_t k = lane; k < 3 * VXK_VBM_WIDTH; k += 32)
-        if (k < 3 * count)
-            __stcs(out + k, s->stage[k]);
+    for (uint32_t k = 0; k < 12; k++)
+        if (lane + 32 * k < 3 * count)
+            __stcs(out + 32 * k,
+                   c[k % 3].base + (int32_t)(at[c[k % 3].voxel + k / 3 * 32] >> c[k % 3].shift & 127));
 }
 
 extern "C" cudaError_t vxk_cuda_tuned_vbm_ijk(const struct vxk_cuda_launch *l)
 {
     const struct vxk_vbm_ijk_args *a = (const struct vxk_vbm_ijk_args *)l->args;
-    vbm_ijk_tuned<<<(l->n + WARPS - 1) / WARPS, 32 * WARPS, 0, l->stream>>>(*a, l->n, l->n_dev, l->per);
+    const uint32_t blocks = (l->n + WARPS - 1) / WARPS;
+    if (a->v.n_grids == 1)
+        vbm_ijk_tuned<true><<<blocks, 32 * WARPS, 0, l->stream>>>(*a, l->n, l->n_dev, l->per);
+    else
+        vbm_ijk_tuned<false><<<blocks, 32 * WARPS, 0, l->stream>>>(*a, l->n, l->n_dev, l->per);
     return cudaGetLastError();
 }

@@ -16,7 +16,7 @@
 #define FLOOR_GB_S 4300.0
 
 static const char USAGE[] =
-    "usage: bench_topology --shape SHAPE --op OP [options]\n"
+    "usage: bench_topology --shape SHAPE --op OP[,OP...] [options]\n"
     "  --shape shell3|shell7|rand25|scatter|tiles\n"
     "  --dim N            edge of the shape's cube; tiles: how far apart (default 256, rand25 512, scatter "
     "2048,\n"
@@ -37,7 +37,7 @@ static const char USAGE[] =
 struct options {
     struct vx_device_params device;
     uint64_t repeat;
-    int op; /* N_OPS: all */
+    bool all, op[N_OPS];
 };
 
 static bool parse_shape(const char *value, struct topology *t)
@@ -50,13 +50,29 @@ static bool parse_shape(const char *value, struct topology *t)
     return false;
 }
 
-static bool parse_op(const char *value, struct options *o)
+/* "all", or names with commas between. */
+static bool parse_ops(const char *value, struct options *o)
 {
-    o->op = strcmp(value, "all") == 0 ? N_OPS : -1;
-    for (int k = 0; k < N_OPS; k++)
-        if (strcmp(value, topology_op_name((enum topology_op)k)) == 0)
-            o->op = k;
-    return o->op >= 0;
+    o->all = strcmp(value, "all") == 0;
+    for (const char *at = value; !o->all; at++) {
+        const size_t n = strcspn(at, ",");
+        int k = 0;
+        while (k < N_OPS && (strncmp(at, topology_op_name((enum topology_op)k), n) != 0 ||
+                             topology_op_name((enum topology_op)k)[n] != '\0'))
+            k++;
+        if (k == N_OPS)
+            return false;
+        o->op[k] = true;
+        at += n;
+        if (*at == '\0')
+            break;
+    }
+    return true;
+}
+
+static bool is_wanted(const struct options *o, const struct topology *t, enum topology_op op)
+{
+    return o->op[op] || (o->all && (t->batch == 1 || topology_op_is_batched(op)));
 }
 
 static bool parse_option(struct options *o, struct topology *t, const char *name, const char *value)
@@ -65,7 +81,7 @@ static bool parse_option(struct options *o, struct topology *t, const char *name
     if (strcmp(name, "--shape") == 0)
         return parse_shape(value, t);
     if (strcmp(name, "--op") == 0)
-        return parse_op(value, o);
+        return parse_ops(value, o);
     if (strcmp(name, "--dim") == 0)
         return bench_parse_uint(value, 1 << 20, &n) && n >= 16 && ((t->dim = (int32_t)n), true);
     if (strcmp(name, "--order") == 0) {
@@ -91,8 +107,8 @@ static bool parse_option(struct options *o, struct topology *t, const char *name
 
 static bool parse_options(int argc, char **argv, struct options *o, struct topology *t)
 {
-    bool has_shape = false;
-    *o = (struct options){.repeat = 10, .op = -1};
+    bool has_shape = false, has_op = false;
+    *o = (struct options){.repeat = 10};
     *t = (struct topology){.radius = 2, .batch = 1};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--cold") == 0) {
@@ -100,13 +116,14 @@ static bool parse_options(int argc, char **argv, struct options *o, struct topol
             continue;
         }
         has_shape |= strcmp(argv[i], "--shape") == 0;
+        has_op |= strcmp(argv[i], "--op") == 0;
         if (!parse_option(o, t, argv[i], i + 1 < argc ? argv[i + 1] : "")) {
             fprintf(stderr, "bench_topology: bad option %s %s\n", argv[i], i + 1 < argc ? argv[i + 1] : "");
             return false;
         }
         i++;
     }
-    if (!has_shape || o->op < 0) {
+    if (!has_shape || !has_op) {
         fputs("bench_topology: --shape or --op is missing\n", stderr);
         return false;
     }
@@ -117,10 +134,11 @@ static bool parse_options(int argc, char **argv, struct options *o, struct topol
         fprintf(stderr, "bench_topology: --dim of %s is %d .. %d\n", shape_name(t->kind), least, most);
         return false;
     }
-    if (t->batch > 1 && o->op < N_OPS && !topology_op_is_batched((enum topology_op)o->op)) {
-        fprintf(stderr, "bench_topology: %s takes one grid\n", topology_op_name((enum topology_op)o->op));
-        return false;
-    }
+    for (int op = 0; t->batch > 1 && op < N_OPS; op++)
+        if (o->op[op] && !topology_op_is_batched((enum topology_op)op)) {
+            fprintf(stderr, "bench_topology: %s takes one grid\n", topology_op_name((enum topology_op)op));
+            return false;
+        }
     return true;
 }
 
@@ -197,8 +215,7 @@ static vx_err run(const struct options *o, struct topology *t)
     fprintf(stderr, "bench_topology: %s %d ready after %.1f s\n", shape_name(t->kind), t->dim,
             (bench_now_ms() - start) * 1e-3);
     for (int op = 0; op < N_OPS; op++)
-        if (op == o->op ||
-            (o->op == N_OPS && (t->batch == 1 || topology_op_is_batched((enum topology_op)op))))
+        if (is_wanted(o, t, (enum topology_op)op))
             VX_TRY(bench_op(t, (enum topology_op)op, o->repeat));
 fail:
     if (err != VX_OK && t->detail.text[0])

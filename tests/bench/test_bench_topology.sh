@@ -40,9 +40,7 @@ check scatter "$all" --shape scatter --dim 64 --op all
 check tiles "$all" --shape tiles --dim 256 --op all --order scattered --radius 8
 check batch 6 --shape rand25 --dim 20 --op all --batch 5
 check batch-cold 6 --shape shell3 --dim 32 --op all --batch 256 --cold
-for op in $ops; do
-    check "$op" 1 --shape shell3 --dim 32 --op "$op"
-done
+check list 3 --shape shell3 --dim 32 --op merge,vbm_build,stencil19
 
 # refused LAST_OPTIONS...: exit 2, nothing on stdout.
 refused() {
@@ -55,6 +53,8 @@ refused() {
 }
 refused --shape cube --op all
 refused --shape shell3 --op fold
+refused --shape shell3 --op merge,
+refused --shape shell3 --op merge,stencil
 refused --shape shell3
 refused --shape shell3 --op merge --batch 2
 refused --shape shell3 --op all --batch 257
