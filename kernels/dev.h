@@ -74,6 +74,16 @@ VXK_FN uint64_t vxk_atomic_add64(uint64_t *p, uint64_t v)
 {
     return atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
+/* The old value of a counter after counting one up; every element that calls it side by side must name the
+ * same counter: they share one addition. */
+VXK_FN uint32_t vxk_count_up(uint32_t *counter)
+{
+    uint32_t with = __activemask(), leader = (uint32_t)(__ffs((int)with) - 1), lane = threadIdx.x & 31,
+             old = 0;
+    if (lane == leader)
+        old = atomicAdd(counter, (uint32_t)__popc(with));
+    return __shfl_sync(with, old, (int)leader) + (uint32_t)__popc(with & ((1u << lane) - 1));
+}
 VXK_FN uint32_t vxk_atomic_or32(uint32_t *p, uint32_t v)
 {
     return atomicOr(p, v);
@@ -190,6 +200,10 @@ VXK_FN uint32_t vxk_atomic_add32(uint32_t *p, uint32_t v)
 VXK_FN uint64_t vxk_atomic_add64(uint64_t *p, uint64_t v)
 {
     return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+VXK_FN uint32_t vxk_count_up(uint32_t *counter)
+{
+    return vxk_atomic_add32(counter, 1);
 }
 VXK_FN uint32_t vxk_atomic_or32(uint32_t *p, uint32_t v)
 {

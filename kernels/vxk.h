@@ -122,6 +122,7 @@ struct vxk_dev {
 };
 struct vxk_queue {
     struct vxk_dev *dev;
+    uint64_t n_launches, n_waits; /* so far; for measurements */
 };
 
 /*

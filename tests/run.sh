@@ -129,7 +129,7 @@ sanitizer_launcher() { # FLAG
     "${launcher[@]}" "$scratch/probe" >/dev/null 2>&1
 }
 
-[ "$setup" = no ] || "$root/deploy/setup.sh"
+[ "$setup" = no ] || "$root/deploy/setup.sh" --checkers
 launcher=()
 
 build release -DCMAKE_BUILD_TYPE=Release "-DVOXELD_CUDA_ARCHITECTURES=$(cuda_architecture)" && run release

@@ -107,6 +107,18 @@ const char *cli_hex(const uint8_t *bytes, size_t n, char *out); /* out: 2 n + 1 
 /* Seconds on a clock that only goes forward. */
 double cli_now_s(void);
 
+/* A progress bar on stderr: only on a terminal, without --json and NO_COLOR. */
+struct cli_bar {
+    bool on, drawn;
+    double drawn_s;
+};
+void cli_bar_init(struct cli_bar *bar, const struct cli *cli);
+/* Draws done of total and words behind it, ten times a second at most; last: always, and a line end. */
+void cli_bar_draw(struct cli_bar *bar, uint64_t done, uint64_t total, bool last, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* Ends the line of a bar that will not be finished. */
+void cli_bar_break(struct cli_bar *bar);
+
 /* ------------------------------------------------------------------ commands */
 
 int cmd_map(struct cli *cli);

@@ -1,5 +1,5 @@
-/* voxelctl map create|list|info|digest|clear|delete */
-#include "cli.h"
+/* voxelctl map create|list|info|digest|clear|delete|export|import */
+#include "map_files.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,6 +11,8 @@ static const char HELP[] =
     "usage: voxelctl map create NAME --voxel-size M [options]\n"
     "       voxelctl map list\n"
     "       voxelctl map info|digest|clear|delete NAME\n"
+    "       voxelctl map export NAME --format nvdb|nvdb-float -o FILE [--layer tsdf|occupancy]\n"
+    "       voxelctl map import NAME FILE [options]\n"
     "\n"
     "NAME is 1 to 64 of A-Z a-z 0-9 . _ -\n"
     "\n"
@@ -24,6 +26,29 @@ static const char HELP[] =
     "  --frame-budget BYTES      memory that one frame may add; default an eighth of the device's cap\n"
     "  --limit BYTES             memory that the map may hold; default the device's cap\n"
     "\n"
+    "options of export\n"
+    "  --format nvdb             OnIndex grid, values and weights as blind data; nothing is lost, and\n"
+    "                            import makes the same map of it, digest included\n"
+    "  --format nvdb-float       dense grid of floats for older tools: distances in metres (class level "
+    "set)\n"
+    "                            or log-odds (class fog volume).  Weights and known free space are lost:\n"
+    "                            voxels that are unknown or free are inactive and hold the background\n"
+    "  -o, --output FILE         appears whole or not at all; - is stdout\n"
+    "  --layer tsdf|occupancy    refuse a map that holds the other one; default what it holds\n"
+    "\n"
+    "options of import (NanoVDB 32.x, not compressed, types OnIndex and Float)\n"
+    "  --grid NAME               which grid of the file; needed when there are several\n"
+    "  --channel NAME            which blind data holds the values; needed when there are several\n"
+    "  --mode tsdf|occupancy     what the values are: distances in metres, or log-odds; default as the file\n"
+    "                            says, else tsdf\n"
+    "  --weight W                weight of voxels that come without one, 0 .. 255; default 1\n"
+    "  --truncation-voxels N     distances are clamped to it; default as the file says, else 3\n"
+    "  --esdf-max-distance, --frame-budget, --limit   as of create\n"
+    "\n"
+    "import creates the map NAME, or leaves none.  Voxel size and origin come from the file; grids that are\n"
+    "turned, sheared or stretched are refused.  A grid without values gives voxels of value 0 and weight 0.\n"
+    "Inactive voxels become unknown, never free.\n"
+    "\n"
     "info prints voxels, bytes per voxel, bounds (of chunks, and of the leaves with voxels), epoch, newest "
     "stamp.\n"
     "digest is a SHA-256 of the content: two maps with the same digest hold the same voxels, on any "
@@ -34,7 +59,7 @@ static const char HELP[] =
 
 /* ------------------------------------------------------------------ printing */
 
-static const char *mode_name(enum vxc_map_mode mode)
+const char *map_mode_name(enum vxc_map_mode mode)
 {
     return mode == VXC_OCCUPANCY ? "occupancy" : "tsdf";
 }
@@ -51,7 +76,7 @@ static void print_info(const struct vxc_map_info *info)
     const struct vxc_map_params *p = &info->params;
     printf("%-18s %s\n", "map", info->state.name);
     printf("%-18s %s\n", "uuid", cli_hex(info->state.uuid, sizeof info->state.uuid, uuid));
-    printf("%-18s %g m, %s", "voxels of", p->voxel_size_m, mode_name(p->mode));
+    printf("%-18s %g m, %s", "voxels of", p->voxel_size_m, map_mode_name(p->mode));
     printf(p->mode == VXC_TSDF ? ", truncation %g voxels\n" : "\n", p->truncation_voxels);
     printf("%-18s (%.3f, %.3f, %.3f) m\n", "origin", p->origin_m[0], p->origin_m[1], p->origin_m[2]);
     printf("%-18s up to %g m (%u voxels)\n", "distances", info->state.max_distance_m,
@@ -74,14 +99,14 @@ static void print_info(const struct vxc_map_info *info)
     }
 }
 
-static int json_info(const struct vxc_map_info *info)
+int map_json_info(const struct vxc_map_info *info)
 {
     struct json j = {stdout, false};
     const struct vxc_map_params *p = &info->params;
     json_begin(&j, NULL, '{');
     json_text(&j, "map", info->state.name);
     json_state(&j, &info->state);
-    json_text(&j, "mode", mode_name(p->mode));
+    json_text(&j, "mode", map_mode_name(p->mode));
     json_number(&j, "voxel_size_m", p->voxel_size_m);
     json_vector(&j, "origin_m", p->origin_m, 3);
     json_number(&j, "truncation_voxels", p->truncation_voxels);
@@ -109,9 +134,28 @@ static int json_info(const struct vxc_map_info *info)
 
 /* ------------------------------------------------------------------ verbs */
 
-enum { VOXEL_SIZE, MODE, TRUNCATION, ESDF, ORIGIN, BUDGET, LIMIT, N_CREATE };
+enum verb { CREATE, LIST, INFO, DIGEST, CLEAR, DELETE, EXPORT, IMPORT, N_VERBS };
+static const char *const VERBS[N_VERBS] = {"create", "list",   "info",   "digest",
+                                           "clear",  "delete", "export", "import"};
 
-static const struct cli_option CREATE[N_CREATE] = {
+enum {
+    VOXEL_SIZE,
+    MODE,
+    TRUNCATION,
+    ESDF,
+    ORIGIN,
+    BUDGET,
+    LIMIT,
+    FORMAT,
+    OUTPUT,
+    LAYER,
+    GRID,
+    CHANNEL,
+    WEIGHT,
+    N_OPTIONS
+};
+
+static const struct cli_option OPTIONS[N_OPTIONS] = {
     [VOXEL_SIZE] = {"voxel-size", 0, true},
     [MODE] = {"mode", 0, true},
     [TRUNCATION] = {"truncation-voxels", 0, true},
@@ -119,10 +163,36 @@ static const struct cli_option CREATE[N_CREATE] = {
     [ORIGIN] = {"origin", 0, true},
     [BUDGET] = {"frame-budget", 0, true},
     [LIMIT] = {"limit", 0, true},
+    [FORMAT] = {"format", 0, true},
+    [OUTPUT] = {"output", 'o', true},
+    [LAYER] = {"layer", 0, true},
+    [GRID] = {"grid", 0, true},
+    [CHANNEL] = {"channel", 0, true},
+    [WEIGHT] = {"weight", 0, true},
 };
 
-static bool take_create(struct cli *cli, int option, const char *value, struct vxc_map_params *p)
+/* Which options a verb takes. */
+static const uint32_t TAKES[N_VERBS] = {
+    [CREATE] = 1u << VOXEL_SIZE | 1u << MODE | 1u << TRUNCATION | 1u << ESDF | 1u << ORIGIN | 1u << BUDGET |
+               1u << LIMIT,
+    [EXPORT] = 1u << FORMAT | 1u << OUTPUT | 1u << LAYER,
+    [IMPORT] = 1u << MODE | 1u << TRUNCATION | 1u << ESDF | 1u << BUDGET | 1u << LIMIT | 1u << GRID |
+               1u << CHANNEL | 1u << WEIGHT,
+};
+
+/* tsdf or occupancy. */
+static bool take_mode(struct cli *cli, const char *option, const char *value, bool *occupancy)
 {
+    *occupancy = strcmp(value, "occupancy") == 0;
+    if (!*occupancy && strcmp(value, "tsdf") != 0)
+        return cli_usage(cli, "%s is tsdf or occupancy, not '%s'", option, value), false;
+    return true;
+}
+
+static bool take_option(struct cli *cli, int option, const char *value, struct map_args *a)
+{
+    struct vxc_map_params *p = &a->params;
+    bool occupancy;
     switch (option) {
     case VOXEL_SIZE:
         return cli_number(cli, "--voxel-size", value, 1e-4, 100, &p->voxel_size_m);
@@ -136,10 +206,33 @@ static bool take_create(struct cli *cli, int option, const char *value, struct v
         return cli_whole(cli, "--frame-budget", value, 1, UINT64_MAX, &p->frame_budget_bytes);
     case LIMIT:
         return cli_whole(cli, "--limit", value, 1, UINT64_MAX, &p->limit_bytes);
+    case FORMAT:
+        a->format = strcmp(value, "nvdb-float") == 0 ? VXC_FILE_NVDB_FLOAT : VXC_FILE_NVDB;
+        if (a->format == VXC_FILE_NVDB && strcmp(value, "nvdb") != 0)
+            return cli_usage(cli, "--format is nvdb or nvdb-float, not '%s'", value), false;
+        return true;
+    case OUTPUT:
+        a->file = value;
+        return true;
+    case LAYER:
+        if (!take_mode(cli, "--layer", value, &occupancy))
+            return false;
+        a->layer = occupancy ? VXC_LAYER_OCCUPANCY : VXC_LAYER_TSDF;
+        return true;
+    case GRID:
+        a->grid = value;
+        return true;
+    case CHANNEL:
+        a->channel = value;
+        return true;
+    case WEIGHT:
+        a->has_weight = true;
+        return cli_number(cli, "--weight", value, 0, 255, &a->weight);
     default:
-        p->mode = strcmp(value, "occupancy") == 0 ? VXC_OCCUPANCY : VXC_TSDF;
-        if (p->mode == VXC_TSDF && strcmp(value, "tsdf") != 0)
-            return cli_usage(cli, "--mode is tsdf or occupancy, not '%s'", value), false;
+        if (!take_mode(cli, "--mode", value, &occupancy))
+            return false;
+        p->mode = occupancy ? VXC_OCCUPANCY : VXC_TSDF;
+        a->has_mode = true;
         return true;
     }
 }
@@ -152,9 +245,9 @@ static int create(struct cli *cli, const char *name, const struct vxc_map_params
     if (err != VX_OK)
         return cli_error(cli, err, &detail);
     if (cli->json)
-        return json_info(&info);
+        return map_json_info(&info);
     printf("map %s: voxels of %g m, %s, distances up to %g m\n", info.state.name, info.params.voxel_size_m,
-           mode_name(info.params.mode), info.state.max_distance_m);
+           map_mode_name(info.params.mode), info.state.max_distance_m);
     return CLI_OK;
 }
 
@@ -200,7 +293,7 @@ static int info(struct cli *cli, const char *name)
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, name);
     if (cli->json)
-        return json_info(&info);
+        return map_json_info(&info);
     print_info(&info);
     return CLI_OK;
 }
@@ -251,60 +344,85 @@ static int change(struct cli *cli, const char *name, bool clear)
     return CLI_OK;
 }
 
-/* The verb's words and options; returns an exit code, or -1 to go on. */
-static int parse(struct cli *cli, const char **verb, const char **name, struct vxc_map_params *params)
+/* What a verb needs besides its name; returns an exit code, or -1 to go on. */
+static int check_args(struct cli *cli, enum verb verb, const struct map_args *a, uint32_t given)
 {
-    static const char *const verbs[] = {"create", "list", "info", "digest", "clear", "delete", NULL};
-    const char *value;
-    bool given = false;
-    for (int got; (got = cli_next(cli, CREATE, N_CREATE, &value)) != CLI_END;) {
+    if (verb == LIST ? a->name != NULL : a->name == NULL)
+        return cli_usage(cli, verb == LIST ? "map list takes no name" : "map %s needs the name of a map",
+                         VERBS[verb]);
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (given >> i & 1 && !(TAKES[verb] >> i & 1))
+            return cli_usage(cli, "map %s takes no option --%s", VERBS[verb], OPTIONS[i].name);
+    if (verb == CREATE && a->params.voxel_size_m == 0)
+        return cli_usage(cli, "map create needs --voxel-size M, for example 0.05 for a room");
+    if (verb == EXPORT && !(given >> FORMAT & 1))
+        return cli_usage(cli, "map export needs --format nvdb or --format nvdb-float");
+    if (verb == EXPORT && !a->file)
+        return cli_usage(cli, "map export needs -o FILE");
+    if (verb == EXPORT && cli->json && strcmp(a->file, "-") == 0)
+        return cli_usage(cli, "-o - and --json both want stdout");
+    if (verb == IMPORT && !a->file)
+        return cli_usage(cli, "map import needs a file: map import NAME FILE");
+    return -1;
+}
+
+/* The verb's words and options; returns an exit code, or -1 to go on. */
+static int parse(struct cli *cli, enum verb *verb, struct map_args *a)
+{
+    static const char CHOICE[] = "create, list, info, digest, clear, delete, export or import";
+    const char *value, *word = NULL;
+    uint32_t given = 0;
+    for (int got; (got = cli_next(cli, OPTIONS, N_OPTIONS, &value)) != CLI_END;) {
         if (got < CLI_WORD)
             return cli_option_exit(got);
-        if (got == CLI_WORD && !*verb)
-            *verb = value;
-        else if (got == CLI_WORD && !*name)
-            *name = value;
+        if (got == CLI_WORD && !word)
+            word = value;
+        else if (got == CLI_WORD && !a->name)
+            a->name = value;
+        else if (got == CLI_WORD && strcmp(word, VERBS[IMPORT]) == 0 && !a->file)
+            a->file = value;
         else if (got == CLI_WORD)
             return cli_usage(cli, "'%s' is one word too many", value);
-        else if (!take_create(cli, got, value, params))
+        else if (!take_option(cli, got, value, a))
             return CLI_USAGE;
         else
-            given = true;
+            given |= 1u << got;
     }
-    if (!*verb)
-        return cli_usage(cli, "map needs a verb: create, list, info, digest, clear or delete");
-    bool known = false;
-    for (const char *const *v = verbs; *v; v++)
-        known = known || strcmp(*verb, *v) == 0;
-    if (!known)
-        return cli_usage(cli, "map has no verb '%s': create, list, info, digest, clear or delete", *verb);
-    const bool is_list = strcmp(*verb, "list") == 0, is_create = strcmp(*verb, "create") == 0;
-    if (is_list ? *name != NULL : *name == NULL)
-        return cli_usage(cli, is_list ? "map list takes no name" : "map %s needs the name of a map", *verb);
-    if (given && !is_create)
-        return cli_usage(cli, "map %s takes no such option", *verb);
-    if (is_create && params->voxel_size_m == 0)
-        return cli_usage(cli, "map create needs --voxel-size M, for example 0.05 for a room");
-    return -1;
+    if (!word)
+        return cli_usage(cli, "map needs a verb: %s", CHOICE);
+    int found = 0;
+    while (found < N_VERBS && strcmp(word, VERBS[found]) != 0)
+        found++;
+    if (found == N_VERBS)
+        return cli_usage(cli, "map has no verb '%s': %s", word, CHOICE);
+    *verb = (enum verb)found;
+    return check_args(cli, *verb, a, given);
 }
 
 int cmd_map(struct cli *cli)
 {
-    const char *verb = NULL, *name = NULL;
-    struct vxc_map_params params = {0};
+    enum verb verb = LIST;
+    struct map_args a = {.weight = 1};
     cli->help = HELP;
-    int code = parse(cli, &verb, &name, &params);
+    int code = parse(cli, &verb, &a);
     if (code < 0)
         code = cli_connect(cli);
     if (code != CLI_OK || !cli->client)
         return code;
-    if (strcmp(verb, "create") == 0)
-        return create(cli, name, &params);
-    if (strcmp(verb, "list") == 0)
+    switch (verb) {
+    case CREATE:
+        return create(cli, a.name, &a.params);
+    case LIST:
         return list(cli);
-    if (strcmp(verb, "info") == 0)
-        return info(cli, name);
-    if (strcmp(verb, "digest") == 0)
-        return digest(cli, name);
-    return change(cli, name, strcmp(verb, "clear") == 0);
+    case INFO:
+        return info(cli, a.name);
+    case DIGEST:
+        return digest(cli, a.name);
+    case EXPORT:
+        return map_export(cli, &a);
+    case IMPORT:
+        return map_import(cli, &a);
+    default:
+        return change(cli, a.name, verb == CLEAR);
+    }
 }

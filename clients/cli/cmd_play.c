@@ -66,8 +66,7 @@ struct play {
     double rate_hz; /* 0: as fast as it goes */
     bool no_carving;
     struct tally tally;
-    bool bar;
-    double bar_drawn_s;
+    struct cli_bar bar;
 };
 
 /* ------------------------------------------------------------------ tally */
@@ -138,19 +137,8 @@ static void on_ack(void *context, const struct vxc_ack *ack)
 
 static void draw_bar(struct play *p, uint64_t done, uint64_t total, bool last)
 {
-    enum { WIDTH = 40 };
-    const double now = cli_now_s();
-    if (!p->bar || (!last && now - p->bar_drawn_s < 0.1))
-        return;
-    p->bar_drawn_s = now;
-    char bar[WIDTH + 1];
-    const uint64_t filled = total > 0 ? done * WIDTH / total : WIDTH;
-    for (uint64_t i = 0; i < WIDTH; i++)
-        bar[i] = i < filled ? '#' : '.';
-    bar[WIDTH] = '\0';
-    fprintf(stderr, "\r[%s] %" PRIu64 "/%" PRIu64 " frames, %" PRIu64 " refused\033[K%s", bar, done, total,
-            p->tally.n_refused, last ? "\n" : "");
-    fflush(stderr);
+    cli_bar_draw(&p->bar, done, total, last, "%" PRIu64 "/%" PRIu64 " frames, %" PRIu64 " refused", done,
+                 total, p->tally.n_refused);
 }
 
 /* Sleeps until a time of the monotonic clock; false when interrupted. */
@@ -410,13 +398,13 @@ static int play(struct cli *cli, struct play *p, struct vxc_reader *reader)
             printf("note: %s\n", info->note[i]);
         fflush(stdout);
     }
-    p->bar = !cli->json && isatty(STDERR_FILENO) && !(getenv("NO_COLOR") && getenv("NO_COLOR")[0]);
+    cli_bar_init(&p->bar, cli);
     const double start_s = cli_now_s();
     err = stream_frames(p, reader, stream, &detail);
     p->tally.n_unanswered = vxc_stream_n_waiting(stream);
     const double seconds = cli_now_s() - start_s;
-    if (err != VX_OK && p->bar)
-        fputc('\n', stderr);
+    if (err != VX_OK)
+        cli_bar_break(&p->bar);
     const int code = finish(cli, p, info, seconds, err, &detail);
     vxc_stream_close(stream);
     return code;

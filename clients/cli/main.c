@@ -15,6 +15,8 @@ static const char HELP[] =
     "  map create NAME --voxel-size M    make an empty map\n"
     "  map list                          all maps\n"
     "  map info|digest|clear|delete NAME facts, content hash, empty it, remove it\n"
+    "  map export NAME --format F -o FILE   a NanoVDB file of it\n"
+    "  map import NAME FILE              make a map of a NanoVDB file\n"
     "  play PATH --map NAME              stream a dataset into a map\n"
     "  mesh NAME -o FILE.ply             the surface as triangles\n"
     "  query points|spheres NAME         distance, gradient and state, CSV in and out\n"

@@ -33,6 +33,8 @@ vx_err outfile_close(struct outfile *out, vx_err err, struct vx_detail *detail)
 {
     const bool is_stdout = out->file == stdout;
     int failed = fflush(out->file) != 0 || ferror(out->file);
+    if (!failed && err == VX_OK && out->part[0]) /* on disk before it has its name */
+        failed = fsync(fileno(out->file)) != 0;
     const int reason = errno;
     if (!is_stdout)
         failed |= fclose(out->file) != 0;

@@ -46,9 +46,7 @@ vx_err vx_device_open(const struct vx_device_params *params, struct vx_device **
                       (unsigned long long)d->cap_bytes);
         goto fail;
     }
-    VX_TRY(d->dev->ops->queue_create(d->dev, 1, &d->queue));
-    VX_TRY(d->dev->ops->event_create(d->dev, &d->to_pool));
-    VX_TRY(d->dev->ops->event_create(d->dev, &d->from_pool));
+    VX_TRY(d->dev->ops->event_create(d->dev, &d->stacks_done));
     for (int k = 0; k < VX__N_KINDS; k++) {
         struct vx__page_pool *p = &d->pool[k];
         uint64_t units;
@@ -72,20 +70,14 @@ void vx_device_close(struct vx_device *d)
         return;
     if (d->dev) {
         const struct vxk_ops *ops = d->dev->ops;
-        if (d->queue)
-            ops->wait(d->queue);
         for (int k = 0; k < VX__N_KINDS; k++) {
             if (d->pool[k].pages.base)
                 ops->release(d->dev, &d->pool[k].pages);
             if (d->pool[k].stack.base)
                 ops->release(d->dev, &d->pool[k].stack);
         }
-        if (d->to_pool)
-            ops->event_destroy(d->to_pool);
-        if (d->from_pool)
-            ops->event_destroy(d->from_pool);
-        if (d->queue)
-            ops->queue_destroy(d->queue);
+        if (d->stacks_done)
+            ops->event_destroy(d->stacks_done);
         ops->close(d->dev);
     }
     pthread_mutex_destroy(&d->lock);
@@ -137,8 +129,24 @@ static vx_err commit_units(struct vx_device *d, struct vx__page_pool *p, uint64_
     return d->dev->ops->commit(d->dev, &p->stack, n * 4);
 }
 
-/* Commits at least `need` more units and puts their ids on the stack.  Caller holds the lock. */
-static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, struct vx_detail *detail)
+/* Work of q on the stacks comes after what other queues did to them.  Caller holds the lock. */
+static vx_err stacks_enter(struct vx_device *d, struct vxk_queue *q)
+{
+    if (!d->stacks_by || d->stacks_by == q)
+        return VX_OK;
+    return d->dev->ops->event_wait(q, d->stacks_done);
+}
+
+static vx_err stacks_leave(struct vx_device *d, struct vxk_queue *q)
+{
+    d->stacks_by = q;
+    return d->dev->ops->event_record(q, d->stacks_done);
+}
+
+/* Commits at least `need` more units and puts their ids on the stack.  Caller holds the lock, q has entered.
+ */
+static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, struct vxk_queue *q,
+                   struct vx_detail *detail)
 {
     const struct vxk_ops *ops = d->dev->ops;
     uint64_t step = p->n_units / 8, keep = d->cap_bytes / KEEP_SHARE, room = room_left(d);
@@ -169,7 +177,8 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
                        (unsigned long long)(step * p->unit_bytes >> 20));
     args.out = (uint32_t *)p->stack.base + p->n_free;
     args.first = p->n_units;
-    VX_TRY_RET(VXK_LAUNCH(d->queue, pool_iota, &args, (uint32_t)step));
+    VX_TRY_RET(VXK_LAUNCH(q, pool_iota, &args, (uint32_t)step));
+    VX_TRY_RET(stacks_leave(d, q));
     p->n_units += (uint32_t)step;
     p->n_free += (uint32_t)step;
     d->page_bytes += step * (p->unit_bytes + 4);
@@ -177,45 +186,63 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
     return VX_OK;
 }
 
-vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q,
-                     uint32_t *ids, struct vx_detail *detail)
+/* Moves lists between the stacks and l.  Caller holds the lock. */
+static vx_err move_ids(struct vx_device *d, const struct vx__page_lists *l, bool take, struct vxk_queue *q)
 {
-    const struct vxk_ops *ops = d->dev->ops;
-    struct vx__page_pool *p = &d->pool[kind];
-    vx_err err = VX_OK;
-    if (!n)
-        return VX_OK;
+    struct vxk_pool_move_args args = {.end = {0}};
+    uint32_t end = 0;
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        uint32_t *stack = (uint32_t *)d->pool[k].stack.base + d->pool[k].n_free - (take ? l->n[k] : 0);
+        args.from[k] = take ? stack : l->ids[k];
+        args.to[k] = take ? l->ids[k] : stack;
+        args.end[k] = end += l->n[k];
+    }
+    VX_TRY_RET(stacks_enter(d, q));
+    VX_TRY_RET(VXK_LAUNCH(q, pool_move, &args, end));
+    VX_TRY_RET(stacks_leave(d, q));
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        if (take)
+            d->pool[k].n_free -= l->n[k];
+        else
+            d->pool[k].n_free += l->n[k];
+    }
+    return VX_OK;
+}
+
+vx_err vx__pool_take(struct vx_device *d, const struct vx__page_lists *l, struct vxk_queue *q,
+                     struct vx_detail *detail)
+{
+    vx_err err;
     pthread_mutex_lock(&d->lock);
-    if (p->n_free < n)
-        VX_TRY(grow(d, p, n - p->n_free, detail));
-    /* ids may still be read by earlier work of q */
-    VX_TRY(ops->event_record(q, d->to_pool));
-    VX_TRY(ops->event_wait(d->queue, d->to_pool));
-    VX_TRY(ops->copy(d->queue, ids, (uint32_t *)p->stack.base + (p->n_free - n), (uint64_t)n * 4));
-    VX_TRY(ops->event_record(d->queue, d->from_pool));
-    VX_TRY(ops->event_wait(q, d->from_pool));
-    p->n_free -= n;
+    VX_TRY(stacks_enter(d, q));
+    for (int k = 0; k < VX__N_KINDS; k++)
+        if (d->pool[k].n_free < l->n[k])
+            VX_TRY(grow(d, &d->pool[k], l->n[k] - d->pool[k].n_free, q, detail));
+    err = move_ids(d, l, true, q);
 fail:
     pthread_mutex_unlock(&d->lock);
     return err;
 }
 
-vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q,
-                     const uint32_t *ids)
+vx_err vx__pool_take_free(struct vx_device *d, struct vx__page_lists *l, struct vxk_queue *q)
 {
-    const struct vxk_ops *ops = d->dev->ops;
-    struct vx__page_pool *p = &d->pool[kind];
-    vx_err err = VX_OK;
-    if (!n)
+    vx_err err;
+    pthread_mutex_lock(&d->lock);
+    for (int k = 0; k < VX__N_KINDS; k++)
+        if (l->n[k] > d->pool[k].n_free)
+            l->n[k] = d->pool[k].n_free;
+    err = move_ids(d, l, true, q);
+    pthread_mutex_unlock(&d->lock);
+    return err;
+}
+
+vx_err vx__pool_give(struct vx_device *d, const struct vx__page_lists *l, struct vxk_queue *q)
+{
+    vx_err err;
+    if (!(l->n[VX__CHUNKS] + l->n[VX__LEAF_PAGES] + l->n[VX__VALUE_PAGES]))
         return VX_OK;
     pthread_mutex_lock(&d->lock);
-    VX_TRY(ops->event_record(q, d->to_pool));
-    VX_TRY(ops->event_wait(d->queue, d->to_pool));
-    VX_TRY(ops->copy(d->queue, (uint32_t *)p->stack.base + p->n_free, ids, (uint64_t)n * 4));
-    VX_TRY(ops->event_record(d->queue, d->from_pool));
-    VX_TRY(ops->event_wait(q, d->from_pool));
-    p->n_free += n;
-fail:
+    err = move_ids(d, l, false, q);
     pthread_mutex_unlock(&d->lock);
     return err;
 }
@@ -233,12 +260,10 @@ vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32
     args.chunk = top[VX__CHUNKS];
     args.leaf_page = top[VX__LEAF_PAGES];
     args.value_page = top[VX__VALUE_PAGES];
-    VX_TRY(ops->event_record(q, d->to_pool));
-    VX_TRY(ops->event_wait(d->queue, d->to_pool));
-    VX_TRY(ops->fill(d->queue, cursors, 0, VX__N_KINDS * sizeof *cursors));
-    VX_TRY(VXK_LAUNCH(d->queue, pool_collect, &args, (g->slot_mask + 1) * 64));
-    VX_TRY(ops->event_record(d->queue, d->from_pool));
-    VX_TRY(ops->event_wait(q, d->from_pool));
+    VX_TRY(stacks_enter(d, q));
+    VX_TRY(ops->fill(q, cursors, 0, VX__N_KINDS * sizeof *cursors));
+    VX_TRY(VXK_LAUNCH(q, pool_collect, &args, (g->slot_mask + 1) * 64));
+    VX_TRY(stacks_leave(d, q));
     for (int k = 0; k < VX__N_KINDS; k++)
         d->pool[k].n_free += (uint32_t)n[k];
 fail:

@@ -341,8 +341,8 @@ vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const s
         return VX_OK;
     *out = NULL;
     if (e && e->epoch < s->cleared_epoch) {
-        esdf_destroy(map, e);
-        rs->esdf = e = NULL;
+        vx__esdf_drop(map, rs);
+        e = NULL;
     }
     if (!e)
         e = calloc(1, sizeof *e);
@@ -366,9 +366,29 @@ vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const s
         *out = e;
         return VX_OK;
     }
-    if (!e->ready) { /* half of it is written, or nothing of it was ever */
-        esdf_destroy(map, e);
-        rs->esdf = NULL;
-    }
+    if (!e->ready) /* half of it is written, or nothing of it was ever */
+        vx__esdf_drop(map, rs);
+    return err;
+}
+
+void vx__esdf_drop(struct vx_map *map, struct vx__reader_state *rs)
+{
+    esdf_destroy(map, rs->esdf);
+    rs->esdf = NULL;
+}
+
+vx_err vx__esdf_digest(struct vx_map *map, struct vx__reader_state *rs, uint64_t *out)
+{
+    struct vx__esdf_build b = {.map = map, .q = rs->queue, .esdf = rs->esdf};
+
+    vx__work_init(&b.work, map, b.q, NULL);
+    set_args(&b);
+    b.a.digest = vx__work_filled(&b.work, 1, sizeof *b.a.digest, 0);
+    vx_err err = b.work.err;
+    if (err == VX_OK)
+        err = VX__ESDF_RUN(&b, digest, b.esdf->n_numbers * 64);
+    if (err == VX_OK)
+        err = vx__work_read(&b.work, out, b.a.digest, sizeof *out);
+    vx__work_drop(&b.work, 0);
     return err;
 }

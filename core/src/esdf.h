@@ -51,6 +51,10 @@ uint32_t vx__esdf_radius(const struct vx_map_params *params);
 vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
                         const struct vx_query_options *options, const struct vx__esdf **out,
                         struct vx_detail *detail);
+/* Drops the field: the next refresh builds it from nothing. */
+void vx__esdf_drop(struct vx_map *map, struct vx__reader_state *rs);
+/* A number that fields with the same leaves and values share, on every backend.  Waits for the queue. */
+vx_err vx__esdf_digest(struct vx_map *map, struct vx__reader_state *rs, uint64_t *out);
 /* True when the caller of a query gave it up. */
 bool vx__cancelled(const struct vx_query_options *options);
 

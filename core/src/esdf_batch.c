@@ -3,11 +3,7 @@
 
 #include "body/esdf_pass.h"
 
-enum {
-    FIRST_BATCH = 24576, /* leaves; halved until the scratch fits */
-    SMALLEST_BATCH = 64,
-    BUDGET_BYTES = 256 << 20
-};
+enum { A_LEAF_BYTES = 10240 /* of scratch, about */, SMALLEST_BATCH = 64 /* leaves; halved down to it */ };
 
 /* Lists the batch's leaves and what their passes read: b->n.end[]. */
 static vx_err make_list(struct vx__esdf_build *b, uint32_t most)
@@ -71,7 +67,9 @@ static vx_err run(struct vx__esdf_build *b)
 
 vx_err vx__esdf_batches(struct vx__esdf_build *b)
 {
-    uint32_t size = FIRST_BATCH, keep = b->work.n, n_out = b->n.n_out, most = b->esdf->n_numbers;
+    uint64_t budget = vx__scratch_budget(b->map);
+    uint32_t size = (uint32_t)(budget / A_LEAF_BYTES), keep = b->work.n, n_out = b->n.n_out,
+             most = b->esdf->n_numbers;
 
     for (uint32_t first = 0; first < n_out;) {
         uint32_t left = n_out - first;
@@ -82,7 +80,7 @@ vx_err vx__esdf_batches(struct vx__esdf_build *b)
         b->a.first = first;
         b->a.n_in_batch = left < size ? left : size;
         VX_TRY_RET(make_list(b, most));
-        if (batch_bytes(b) > BUDGET_BYTES && b->a.n_in_batch > SMALLEST_BATCH)
+        if (batch_bytes(b) > budget && b->a.n_in_batch > SMALLEST_BATCH)
             err = VX_E_EXHAUSTED;
         else
             err = get_scratch(b);

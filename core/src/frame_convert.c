@@ -225,10 +225,18 @@ static void convert_bins(const struct vx_frame *frame, struct vxk_frame *f)
     f->el_top = 1.57079633f;
     f->el_scale = (float)(VXK_ROW_STEPS / 3.141592653589793);
     f->el_last = VXK_ROW_STEPS - 1;
+    f->el_min = -1.6f;
+    f->el_max = 1.6f;
+    if (frame->sensor == VX_RANGE) {
+        float first = frame->elevation_rad[0], last = frame->elevation_rad[frame->height - 1];
+        f->el_min = (first < last ? first : last) - 1e-3f;
+        f->el_max = (first < last ? last : first) + 1e-3f;
+    }
     f->az_turn = (float)(6.283185307179586 * fabs((double)f->az_scale));
     f->full_turn = (double)f->width + 0.5 >= (double)f->az_turn;
     f->clear = f->mode == 0 ? f->trunc : 0.87f;
     f->clear_plane = f->mode == 0 ? 1.0f : 0.5f;
+    f->n_strips = (f->width + VXK_STRIP - 1) / VXK_STRIP;
     for (int l = 0; l < VXK_N_LEVELS; l++) {
         int32_t edge = VXK_TILE << 2 * l;
         f->n_tx[l] = (f->width + edge - 1) / edge;

@@ -119,6 +119,8 @@ vx_err vx_grid_prune(struct vx_engine *e, const struct vx_grid *grid, const uint
     VX_TRY_RET(vx__grid_check(e, grid, detail));
     if (!keep && grid->view.n_leaves)
         return vx_fail(detail, VX_E_INVALID, "keep", "is missing");
+    if ((uintptr_t)keep % 16)
+        return vx_fail(detail, VX_E_INVALID, "keep", "must be aligned to 16 bytes");
     vx__engine_begin(e);
     return vx__engine_end(e, vx__grid_prune(e, grid, keep, out, detail), detail);
 }

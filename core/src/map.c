@@ -201,21 +201,28 @@ static vx_err give_table(struct vx_map *map, const uint64_t *keys, uint32_t *hea
     return map->device->dev->ops->wait(map->queue); /* the table is read before its block is reused */
 }
 
-/* Gives back what a commit replaced, and the record. */
+/* Gives back what a commit replaced.  The record lives on until the queue has read its lists. */
 static vx_err give_retired(struct vx_map *map, struct vx__retired *r)
 {
+    struct vx__page_lists l;
     uint64_t n[VX__N_KINDS];
-    vx_err err = VX_OK;
-    for (int k = 0; k < VX__N_KINDS; k++)
-        n[k] = r->n[k];
-    if (r->whole)
-        err = give_table(map, r->keys, r->heads, r->table_slots, n);
-    for (int k = 0; k < VX__N_KINDS && !err && !r->whole; k++)
-        err = vx__pool_give(map->device, (enum vx__page_kind)k, r->n[k], map->queue, r->ids[k].ptr);
-    if (!err)
-        err = map->device->dev->ops->wait(map->queue); /* the ids are read before their block is reused */
-    retired_free(map, r);
-    return err;
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        n[k] = l.n[k] = r->n[k];
+        l.ids[k] = r->ids[k].ptr;
+    }
+    r->next = map->given;
+    map->given = r;
+    return r->whole ? give_table(map, r->keys, r->heads, r->table_slots, n)
+                    : vx__pool_give(map->device, &l, map->queue);
+}
+
+void vx__retired_sweep(struct vx_map *map)
+{
+    while (map->given) {
+        struct vx__retired *r = map->given;
+        map->given = r->next;
+        retired_free(map, r);
+    }
 }
 
 /* The oldest record that no pin can see any more (every: any record), taken off the list, or NULL. */
@@ -293,6 +300,9 @@ void vx_map_destroy(struct vx_map *map)
     /* A device that fails here has lost its memory anyhow. */
     for (struct vx__retired *r; (r = take_retired(map, true));)
         (void)give_retired(map, r);
+    if (map->queue)
+        (void)ops->wait(map->queue);
+    vx__retired_sweep(map);
     if (map->keys) {
         (void)give_table(map, map->keys, map->heads, map->n_slots, map->totals.n_pages);
         vx__account_free(map->device, true, table_bytes(map->n_slots), map->keys);
@@ -349,7 +359,10 @@ vx_err vx_map_clear(struct vx_map *map)
     totals_reset(&map->totals);
     append_retired(map, r, map->epoch);
     pthread_mutex_unlock(&map->lock);
-    return vx__retired_drain(map);
+    VX_TRY_RET(vx__retired_drain(map));
+    VX_TRY_RET(map->device->dev->ops->wait(map->queue));
+    vx__retired_sweep(map);
+    return VX_OK;
 fail:
     free(r);
     return err;

@@ -19,6 +19,16 @@ struct vx__array {
     uint64_t bytes;
 };
 
+/* The beam table in `beam`, and what it was made for. */
+struct vx__beam_cache {
+    uint32_t *host; /* pinned: the table, then the elevations */
+    uint64_t host_bytes;
+    bool on_device; /* the device array holds it */
+    enum vx_sensor sensor;
+    uint32_t width, height;
+    double first_azimuth_rad, azimuth_step_rad;
+};
+
 /* What a commit replaced: given back once no pin is older than `epoch`. */
 struct vx__retired {
     struct vx__retired *next;
@@ -39,14 +49,16 @@ struct vx__totals {
 /* The frame pipeline's memory, kept from frame to frame; names as in vxk_frame_space. */
 struct vx__workspace {
     struct vxk_frame_counters *host; /* pinned */
-    struct vx__array counters, image, beam, depth, inverse, slope, front, strip, level[VXK_N_LEVELS], ray,
-        bin;
-    struct vx__array chunk, word, code, work_of, value_of, record, work, active, free_, seen, sum;
-    struct vx__array touch_key, touch_mask, touch_rank, hit_mask, hit_base, acc, clear, by_beam;
+    struct vx__array zeroed;         /* counters, touch_key, touch_mask: what a frame starts from at 0 */
+    struct vx__array image, beam, depth, inverse, pixel, strip, level[VXK_N_LEVELS], ray, bin;
+    struct vx__array chunk, word_of, word, code, work_of, value_of, record, work, active, free_, seen, sum;
+    struct vx__array touch_rank, hit_mask, hit_base, acc, clear;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
     uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
-    uint32_t *beam_host; /* pinned; columns and rows of the last range image */
-    uint64_t beam_host_bytes;
+    /* Pages that the next frame takes ahead, and room for the ids of those that it replaces: a little more
+     * than the last one needed. */
+    uint32_t ahead[VX__N_KINDS], room_old[VX__N_KINDS];
+    struct vx__beam_cache beams;
     struct vx__array skew_table, skew_time, skew_column, skew_origin;
     struct vx__skew_table *skew_host; /* of the last scan with several poses, or NULL */
 };
@@ -74,6 +86,7 @@ struct vx_map {
     struct vx__totals totals;
     uint32_t pin_epoch[VX__MAX_PINS], pin_count[VX__MAX_PINS];
     struct vx__retired *retired, **retired_end;
+    struct vx__retired *given; /* back in the pools; the queue may still read their lists (writer only) */
     uint64_t retired_bytes;
 
     pthread_mutex_t reader_lock;
@@ -96,7 +109,10 @@ vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *de
 void vx__retire(struct vx_map *map, struct vx__retired *r);
 /* Gives back what no pin can see any more.  Writer. */
 vx_err vx__retired_drain(struct vx_map *map);
+/* Frees the lists of what was given back.  Writer, when all work of the queue is over. */
+void vx__retired_sweep(struct vx_map *map);
 
+/* workspace.h has the rest */
 vx_err vx__workspace_init(struct vx_map *map);
 /* Gives back the work space's device memory; the next frame starts with small lists again. */
 void vx__workspace_drop(struct vx_map *map);

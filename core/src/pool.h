@@ -3,8 +3,8 @@
  *
  * Three kinds of fixed pages (chunk versions, leaf pages, value pages), each a growing array with a stack of
  * free ids in device memory.  The host keeps the stack's height, so it knows at any time what is free; ids
- * never travel to it. All stack work runs on the pool's own queue, in the order of the calls, and other
- * queues are tied to it by events: several maps share the pool without a race and without a host wait.
+ * never travel to it.  Stack work runs on the caller's queue; an event ties it to what another queue did to
+ * the stacks before: several maps share the pool without a race and without a host wait.
  */
 #ifndef VX__POOL_H
 #define VX__POOL_H
@@ -27,9 +27,9 @@ struct vx__page_pool {
 struct vx_device {
     struct vxk_dev *dev;
     enum vxk_backend backend;
-    pthread_mutex_t lock; /* everything below */
-    struct vxk_queue *queue;
-    struct vxk_event *to_pool, *from_pool;
+    pthread_mutex_t lock;              /* everything below */
+    struct vxk_event *stacks_done;     /* the newest work on the stacks, */
+    const struct vxk_queue *stacks_by; /* and whose it was (compared only) */
     struct vx__page_pool pool[VX__N_KINDS];
     uint64_t cap_bytes, page_bytes, scratch_bytes, hold_bytes, peak_bytes;
 };
@@ -37,15 +37,22 @@ struct vx_device {
 /* Page size of a kind in bytes. */
 uint64_t vx__page_bytes(enum vx__page_kind kind);
 
+/* A list of page ids of each kind, in device memory. */
+struct vx__page_lists {
+    uint32_t *ids[VX__N_KINDS];
+    uint32_t n[VX__N_KINDS];
+};
+
 /*
- * Takes n pages: their ids come into ids[n] (device memory) before later work of q runs.
+ * Takes l->n[k] pages of every kind, all or none: their ids come into l->ids[k] before later work of q runs.
  * Errors: VX_E_EXHAUSTED the cap (detail says what was asked); VX_E_NOMEM; VX_E_DEVICE.  Thread: any.
  */
-vx_err vx__pool_take(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q,
-                     uint32_t *ids, struct vx_detail *detail);
-/* Gives n pages back after the work that q has so far; ids may be reused by later work of q. */
-vx_err vx__pool_give(struct vx_device *d, enum vx__page_kind kind, uint32_t n, struct vxk_queue *q,
-                     const uint32_t *ids);
+vx_err vx__pool_take(struct vx_device *d, const struct vx__page_lists *l, struct vxk_queue *q,
+                     struct vx_detail *detail);
+/* The same for as many as are free now: lowers l->n[k] to what was taken. */
+vx_err vx__pool_take_free(struct vx_device *d, struct vx__page_lists *l, struct vxk_queue *q);
+/* Gives pages back after the work that q has so far; ids may be reused by later work of q. */
+vx_err vx__pool_give(struct vx_device *d, const struct vx__page_lists *l, struct vxk_queue *q);
 
 /*
  * Gives back every page that the newest versions of a table hold: n[kind] of them, as its totals say.  Needs

@@ -193,12 +193,16 @@ vx_err vx__skew_prepare(struct vx_map *map, const struct vx_frame *f, struct vxk
     return VX_OK;
 }
 
-vx_err vx__skew_upload(struct vx_map *map, const struct vx_frame *f)
+vx_err vx__skew_launch(struct vx_map *map, const struct vx_frame *f, const struct vxk_frame_args *args)
 {
-    struct vx__workspace *w = &map->ws;
+    const struct vx__workspace *w = &map->ws;
     const struct vxk_ops *ops = map->device->dev->ops;
-    if (f->n_poses < 2)
-        return VX_OK;
+    uint64_t bytes = (uint64_t)args->f.width * 4;
     VX_TRY_RET(ops->upload(map->queue, w->skew_table.ptr, w->skew_host, sizeof *w->skew_host));
-    return f->width ? ops->upload(map->queue, w->skew_time.ptr, f->time_ns, (uint64_t)f->width * 4) : VX_OK;
+    if (f->width)
+        VX_TRY_RET(ops->upload(map->queue, w->skew_time.ptr, f->time_ns, (uint64_t)f->width * 4));
+    if (f->sensor != VX_POINTS)
+        return VX_OK;
+    VX_TRY_RET(ops->fill(map->queue, args->s.skew.column_ns, 0xff, bytes));
+    return ops->fill(map->queue, args->s.skew.column_ns + args->f.width, 0, bytes);
 }

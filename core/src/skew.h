@@ -30,9 +30,10 @@ vx_err vx__skew_check(const struct vx_frame *frame, struct vx_detail *detail);
  */
 struct vx_pose vx__skew_reference(const struct vx_frame *frame, double voxel_m, struct vxk_frame *f);
 
-/* Work space of a scan, into args->s.skew; and its upload.  Nothing to do for a frame with one pose. */
+/* Work space of a scan, into args->s.skew; off for a frame with one pose. */
 vx_err vx__skew_prepare(struct vx_map *map, const struct vx_frame *frame, struct vxk_frame_args *args,
                         struct vx_detail *detail);
-vx_err vx__skew_upload(struct vx_map *map, const struct vx_frame *frame);
+/* Queues the uploads and fills of a scan with several poses. */
+vx_err vx__skew_launch(struct vx_map *map, const struct vx_frame *frame, const struct vxk_frame_args *args);
 
 #endif

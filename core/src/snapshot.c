@@ -180,6 +180,12 @@ fail:
     return err;
 }
 
+uint64_t vx__scratch_budget(const struct vx_map *map)
+{
+    uint64_t share = map->device->cap_bytes / 16, least = 64 << 20, most = 1 << 30;
+    return share < least ? least : share > most ? most : share;
+}
+
 struct vxk_dev *vx__map_dev(struct vx_map *map)
 {
     return map->device->dev;

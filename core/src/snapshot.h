@@ -40,6 +40,9 @@ void vx__scratch_free(struct vx_map *map, void *ptr);
 vx_err vx__hold_alloc(struct vx_map *map, uint64_t bytes, void **out, struct vx_detail *detail);
 void vx__hold_free(struct vx_map *map, void *ptr);
 
+/* Scratch that one piece of a reader's work should stay within: a share of the cap, 64 MiB to 1 GiB. */
+uint64_t vx__scratch_budget(const struct vx_map *map);
+
 struct vxk_dev *vx__map_dev(struct vx_map *map);
 /* Parameters in force, constant for the map's life. */
 const struct vx_map_params *vx__map_params(struct vx_map *map);

@@ -25,6 +25,7 @@ struct vxd_limits {
     uint64_t staging_bytes;
     uint64_t query_items;
     uint64_t transfer_bytes;
+    uint64_t spool_bytes;
     uint64_t transfer_idle_s;
     uint64_t upload_parts;
     uint64_t egress_bytes;
@@ -43,6 +44,7 @@ struct vxd_config {
     uint64_t device;
     uint64_t threads;
     uint64_t memory_cap_bytes;
+    char spool_dir[256];
     int log_level; /* enum vxd_log_level */
     struct vxd_limits limits;
     struct vxd_map_defaults map_defaults;

@@ -42,6 +42,8 @@ static const struct entry {
     {TYPE(MAP_DIGEST), ON_ADMIN, 0, vxd_verb_map_digest},
     {TYPE(MAP_CLEAR), ON_ADMIN, 0, vxd_verb_map_clear},
     {TYPE(MAP_DELETE), ON_ADMIN, 0, vxd_verb_map_delete},
+    {TYPE(MAP_EXPORT), ON_ADMIN, 0, vxd_verb_map_export},
+    {TYPE(MAP_IMPORT), ON_ADMIN, 1, vxd_verb_map_import},
     {TYPE(STATS), ON_READ, 0, vxd_verb_stats},
     {TYPE(SHUTDOWN), ON_ADMIN, 0, vxd_verb_shutdown},
 };

@@ -167,6 +167,33 @@ void vxd_maps_destroy_all(struct vxd_server *server)
 
 /* ------------------------------------------------------------------ what is known of it */
 
+void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__V1__MapParams *wire,
+                         struct vx_map_params *out)
+{
+    vx_map_params_default(out);
+    out->truncation_voxels = defaults->truncation_voxels;
+    out->esdf_max_distance_m = defaults->esdf_max_distance_m;
+    out->frame_budget_bytes = defaults->frame_budget_bytes;
+    out->limit_bytes = defaults->limit_bytes;
+    if (!wire)
+        return;
+    out->voxel_size_m = wire->voxel_size_m;
+    out->mode = (enum vx_mode)wire->mode;
+    if (wire->origin_m) {
+        out->origin_m[0] = wire->origin_m->x;
+        out->origin_m[1] = wire->origin_m->y;
+        out->origin_m[2] = wire->origin_m->z;
+    }
+    if (wire->truncation_voxels != 0)
+        out->truncation_voxels = wire->truncation_voxels;
+    if (wire->esdf_max_distance_m != 0)
+        out->esdf_max_distance_m = wire->esdf_max_distance_m;
+    if (wire->frame_budget_bytes)
+        out->frame_budget_bytes = wire->frame_budget_bytes;
+    if (wire->limit_bytes)
+        out->limit_bytes = wire->limit_bytes;
+}
+
 void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp_ns, bool frame)
 {
     map->newest.epoch = epoch;

@@ -1,6 +1,7 @@
 #include "request.h"
 #include "log.h"
 #include "map.h"
+#include "spool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,7 @@ void vxd_request_free(struct vxd_request *request)
     request->server->transfer_bytes -= request->counted_bytes;
     vxd_buf_release(request->body);
     vxd_buf_release(request->answer);
+    vxd_spool_release(request->spool);
     free(request);
 }
 
@@ -123,6 +125,38 @@ bool vxd_request_is_cancelled(void *context)
 {
     struct vxd_request *request = context;
     return atomic_load_explicit(&request->cancelled, memory_order_relaxed) != VX_OK;
+}
+
+void vxd_request_note_progress(void *context, uint64_t n_done, uint64_t total)
+{
+    struct vxd_request *request = context;
+    atomic_store_explicit(&request->progress_total, total, memory_order_relaxed);
+    atomic_store_explicit(&request->progress_done, n_done, memory_order_relaxed);
+}
+
+void vxd_request_tell(struct vxd_request *request, Voxeld__V1__Phase phase, uint64_t n_done, uint64_t total)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__Progress body = VOXELD__V1__PROGRESS__INIT;
+    body.phase = phase;
+    body.done = n_done;
+    body.total = total;
+    header.req_id = request->req_id;
+    header.body_case = VOXELD__V1__HEADER__BODY_PROGRESS;
+    header.progress = &body;
+    vxd_send(request->session, &header, NULL, 0, 0);
+}
+
+void vxd_requests_tell(struct vxd_session *session)
+{
+    for (struct vxd_request *r = session->requests; r; r = r->next) {
+        uint64_t n_done = atomic_load_explicit(&r->progress_done, memory_order_relaxed);
+        if (r->state != VXD_QUEUED || !r->wants_progress || n_done == r->progress_told)
+            continue;
+        r->progress_told = n_done;
+        vxd_request_tell(r, VOXELD__V1__PHASE__PHASE_RUNNING, n_done,
+                         atomic_load_explicit(&r->progress_total, memory_order_relaxed));
+    }
 }
 
 static void run(struct vxd_job *job)
@@ -173,6 +207,7 @@ static struct vxd_worker *worker_of(struct vxd_request *request)
 void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worker)
 {
     request->state = VXD_QUEUED;
+    request->worker = worker;
     request->job.run = run;
     request->job.done = done;
     vxd_server_push(request->server, worker, &request->job);
@@ -191,7 +226,7 @@ bool vxd_request_cancel(struct vxd_request *request, vx_err why, const char *wor
         int none = VX_OK;
         if (atomic_compare_exchange_strong(&request->cancelled, &none, why))
             request->cancel_words = words;
-        if (!vxd_worker_remove(worker_of(request), &request->job))
+        if (!vxd_worker_remove(request->worker, &request->job))
             return false;
         vxd_server_job_done(request->server);
     }

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 struct vxd_request;
+struct vxd_spool;
 
 enum vxd_lane { VXD_LANE_WRITE, VXD_LANE_QUERY, VXD_LANE_BULK, VXD_N_LANES, VXD_LANE_MISC = VXD_N_LANES };
 
@@ -41,6 +42,7 @@ struct vxd_request {
     struct vxd_server *server;
     struct vxd_session *session; /* NULL once that has ended */
     struct vxd_map *map;         /* held until it has run; may be NULL */
+    struct vxd_worker *worker;   /* that it is queued at */
     uint64_t req_id;
     uint16_t type;
     uint64_t arrived_ns, deadline_ns;
@@ -49,7 +51,7 @@ struct vxd_request {
     const char *cancel_words; /* with it; the loop's, not the worker's */
 
     struct vxd_buf *body; /* of the question */
-    size_t body_have;
+    uint64_t body_have;
     uint32_t part_index; /* next to arrive, or to leave */
     uint32_t credits;    /* parts the peer may send, or we may */
     uint64_t moved_ns;   /* of a transfer */
@@ -61,6 +63,15 @@ struct vxd_request {
     struct vxd_buf *answer; /* body of the answer; may be NULL */
     size_t answer_sent;
     uint64_t counted_bytes; /* of server->transfer_bytes */
+
+    /* A body in a file instead of `body` or `answer` (spool.h). */
+    struct vxd_spool *spool;
+    uint64_t spool_done; /* bytes written, or sent */
+    uint32_t n_spool;    /* reads or writes under way */
+
+    bool wants_progress;
+    atomic_ullong progress_done, progress_total; /* the worker's word */
+    uint64_t progress_told;
 };
 
 /*
@@ -81,7 +92,7 @@ void vxd_request_free(struct vxd_request *request);
 
 /* Hands it to its worker. */
 void vxd_request_submit(struct vxd_request *request);
-/* The same for one that holds no map; it must have must_run. */
+/* The same for one that holds no map. */
 void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worker);
 /* Ends it with `why`, if it can be ended; true when it is gone now. */
 bool vxd_request_cancel(struct vxd_request *request, vx_err why, const char *words);
@@ -89,13 +100,23 @@ struct vxd_request *vxd_request_find(struct vxd_session *session, uint64_t req_i
 
 /* For vx_query_options.cancelled; context is the request. */
 bool vxd_request_is_cancelled(void *context);
+/* The same for progress: what a worker says is told to the client by vxd_requests_tell. */
+void vxd_request_note_progress(void *context, uint64_t done, uint64_t total);
+/* Sends PROGRESS now. */
+void vxd_request_tell(struct vxd_request *request, Voxeld__V1__Phase phase, uint64_t done, uint64_t total);
+/* Sends PROGRESS of the session's requests that run, want it, and got on. */
+void vxd_requests_tell(struct vxd_session *session);
 
 /* transfer.c ---------------------------------------------------------------- */
 
 /* Takes the inline body of n bytes and submits, or begins an upload.  Errors: VX_E_INVALID; VX_E_EXHAUSTED;
  * VX_E_NOMEM. */
 vx_err vxd_request_take_body(struct vxd_request *request, struct vxd_in *in, uint64_t n_bytes);
-/* Sends the answer, with request->answer inline or in parts.  Frees the request, now or after the last part.
+/* The same into request->spool, which it makes; the request is submitted when all is written.  Errors: those,
+ * and VX_E_EXHAUSTED limits.spool_bytes. */
+vx_err vxd_request_take_file(struct vxd_request *request, struct vxd_in *in, uint64_t n_bytes);
+/* Sends the answer, with request->answer inline or in parts, or request->spool in parts.  Frees the request,
+ * now or after the last part.
  */
 void vxd_request_send(struct vxd_request *request, vxw_header *header);
 void vxd_transfer_on_part(struct vxd_session *session, struct vxd_in *in);

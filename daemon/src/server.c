@@ -85,8 +85,10 @@ static void on_tick(uv_timer_t *handle)
     struct vxd_server *server = handle->data;
     uint64_t now = vxd_now_ns();
     for (int i = 0; i < VXD_SESSION_BUCKETS; ++i)
-        for (struct vxd_session *s = server->sessions[i]; s; s = s->next)
+        for (struct vxd_session *s = server->sessions[i]; s; s = s->next) {
             vxd_transfer_expire(s, now);
+            vxd_requests_tell(s);
+        }
     vxd_sessions_probe(server, false);
     vxd_sessions_sweep(server);
     vxd_server_check_stop(server);
@@ -246,6 +248,11 @@ vx_err vxd_server_open(struct vxd_server *server, const struct vxd_config *confi
     VX_TRY(open_handles(server));
     VX_TRY(vxd_done_init(&server->done, &server->loop));
     VX_TRY(vxd_worker_start(&server->misc, &server->done, "misc"));
+    err = vxd_worker_start(&server->spool, &server->done, "spool");
+    if (err != VX_OK) {
+        vxd_worker_stop(&server->misc);
+        goto fail;
+    }
     return VX_OK;
 fail:
     if (detail && !detail->text[0])
@@ -267,6 +274,7 @@ vx_err vxd_server_run(struct vxd_server *server)
 void vxd_server_close(struct vxd_server *server)
 {
     vxd_worker_stop(&server->misc);
+    vxd_worker_stop(&server->spool);
     vxd_done_fini(&server->done);
     close_loop(server);
     close_sockets(server, LINGER_MS);

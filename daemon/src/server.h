@@ -31,7 +31,8 @@ struct vxd_server {
     uv_timer_t last_resort; /* 1 s after a device error */
     uv_signal_t sigterm, sigint;
     struct vxd_done done;
-    struct vxd_worker misc; /* jobs that belong to no map */
+    struct vxd_worker misc;  /* jobs that belong to no map */
+    struct vxd_worker spool; /* reads and writes files of exports and imports */
 
     struct vxd_session *sessions[VXD_SESSION_BUCKETS];
     uint32_t n_sessions;
@@ -42,6 +43,7 @@ struct vxd_server {
     uint64_t n_jobs;         /* at workers, or done and on the way back */
     uint64_t staging_bytes;  /* of accepted frames */
     uint64_t transfer_bytes; /* of bodies */
+    uint64_t spool_bytes;    /* of files of exports and imports */
     uint64_t started_ns;
     uint64_t n_bad_messages;
     uint64_t n_errors[VXD_N_CODES];

@@ -348,4 +348,21 @@ VXK_FN void vxk_esdf_rehash(const struct vxk_esdf_args *a, uint32_t i)
         a->index[slot] = i;
 }
 
+/* Sum of hashes of everything that the field stores, whatever its numbers are.  Element: leaf number i >> 6,
+ * row i & 63. */
+#define vxk_esdf_digest_args vxk_esdf_args
+VXK_FN void vxk_esdf_digest(const struct vxk_esdf_args *a, uint32_t i)
+{
+    uint32_t leaf = i >> 6, row = i & 63, place = *vxk_esdf_place_of(a->pages, leaf);
+    const uint16_t *in = vxk_esdf_voxels(a->pages, leaf) + row * 8;
+    uint64_t half[2] = {0, 0};
+    if (place == VXK_NONE)
+        return;
+    for (uint32_t z = 0; z < 8; z++)
+        half[z >> 2] |= (uint64_t)in[z] << (16 * (z & 3));
+    vxk_atomic_add64(a->digest,
+                     vxk_mix64(vxk_mix64(a->chunk_key[place >> 12] + (uint64_t)(place & 4095) * 64 + row) +
+                               vxk_mix64(half[0] + vxk_mix64(half[1]))));
+}
+
 #endif

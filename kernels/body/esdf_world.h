@@ -49,10 +49,11 @@ struct vxk_esdf_args {
     uint32_t *cell;   /* [room] places of dirty cells */
     struct vxk_records *cell_records;
     struct vxk_esdf_mark *fresh;
-    uint32_t *changed;        /* entries of cell[] */
-    uint64_t *reached;        /* what their old and new sites span */
-    uint32_t *state;          /* places */
-    uint32_t *all_out;        /* [n_out] places */
+    uint32_t *changed; /* entries of cell[] */
+    uint64_t *reached; /* what their old and new sites span */
+    uint32_t *state;   /* places */
+    uint32_t *all_out; /* [n_out] places */
+    uint64_t *digest;
     uint32_t *holes, *movers; /* [n_free] leaf numbers */
 
     /* a batch */

@@ -80,43 +80,51 @@ VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float before, float be
     b->free_any = vxk_max(b->free_any, d > 0.0f ? clear : -1e30f);
 }
 
+/* Reads one pixel: writes s.depth and s.inverse, returns why the reading was or was not used. */
+VXK_FN int vxk_prepare_pixel(const struct vxk_frame_args *a, int row, int u)
+{
+    const struct vxk_frame *f = &a->f;
+    uint32_t at = (uint32_t)row * (uint32_t)f->width + (uint32_t)u;
+    int why;
+    float d, m;
+    if (f->encoding == VXK_IMAGE_U16) {
+        uint32_t raw = ((const uint16_t *)a->image)[at];
+        m = (float)raw * f->unit;
+        if (raw == 65535 && m != f->no_return_m) {
+            why = VXK_C_SATURATED;
+            d = VXK_D_INVALID;
+        } else {
+            d = vxk_reading(f, m, &why);
+        }
+    } else {
+        d = vxk_reading(f, ((const float *)a->image)[at], &why);
+    }
+    if (f->edge && why == VXK_C_USED) {
+        float p[3], x = ((float)u - f->cx) / f->fx * d, y = ((float)row - f->cy) / f->fy * d;
+        for (int k = 0; k < 3; k++)
+            p[k] = f->t[k] + (f->R[3 * k] * x + f->R[3 * k + 1] * y + f->R[3 * k + 2] * d);
+        if (vxk_beyond_range(f, p)) {
+            why = VXK_C_OUTSIDE;
+            d = VXK_D_INVALID;
+        }
+    }
+    a->s.depth[at] = d;
+    a->s.inverse[at] = why == VXK_C_USED ? 1.0f / d : 0.0f;
+    return why;
+}
+
 /* Element: 8 readings of a row.  Writes s.depth and s.inverse, counts by reason. */
 #define vxk_frame_prepare_args vxk_frame_args
 VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
-    int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE;
-    int u1 = vxk_mini(u0 + VXK_TILE, f->width);
+    int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP;
+    int u1 = vxk_mini(u0 + VXK_STRIP, f->width);
     uint32_t n[VXK_N_COUNTS];
     for (int k = 0; k < VXK_N_COUNTS; k++)
         n[k] = 0;
     for (int u = u0; u < u1; u++) {
-        uint32_t at = (uint32_t)row * (uint32_t)f->width + (uint32_t)u;
-        int why;
-        float d, m;
-        if (f->encoding == VXK_IMAGE_U16) {
-            uint32_t raw = ((const uint16_t *)a->image)[at];
-            m = (float)raw * f->unit;
-            if (raw == 65535 && m != f->no_return_m) {
-                why = VXK_C_SATURATED;
-                d = VXK_D_INVALID;
-            } else {
-                d = vxk_reading(f, m, &why);
-            }
-        } else {
-            d = vxk_reading(f, ((const float *)a->image)[at], &why);
-        }
-        if (f->edge && why == VXK_C_USED) {
-            float p[3], x = ((float)u - f->cx) / f->fx * d, y = ((float)row - f->cy) / f->fy * d;
-            for (int k = 0; k < 3; k++)
-                p[k] = f->t[k] + (f->R[3 * k] * x + f->R[3 * k + 1] * y + f->R[3 * k + 2] * d);
-            if (vxk_beyond_range(f, p)) {
-                why = VXK_C_OUTSIDE;
-                d = VXK_D_INVALID;
-            }
-        }
-        a->s.depth[at] = d;
-        a->s.inverse[at] = why == VXK_C_USED ? 1.0f / d : 0.0f;
+        int why = vxk_prepare_pixel(a, row, u);
         n[why]++;
     }
     for (int k = 0; k < VXK_N_COUNTS; k++)
@@ -133,29 +141,76 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
  * left out.  The 5 x 5 samples reach about one voxel; a voxel thus sees the mean of what falls on it and not
  * one noisy pixel.  A pair of samples that leaves the image for one of eight readings is left out for all of
  * them: the outermost strips are averaged along the columns only, so have no slope, and the last strip of a
- * row that is no multiple of eight stays as it is.  Writes s.depth, s.slope, s.front and s.strip.
+ * row that is no multiple of eight stays as it is.  Writes s.pixel and s.strip.
  */
+
+/* Sums over the pairs of a reading's neighbourhood, (x, y) = a pair's offset in pixels. */
+struct vxk_smooth {
+    float q0;   /* 1 / depth of the reading */
+    float sum;  /* of 1 / depth */
+    float n;    /* samples in it */
+    float near; /* largest 1 / depth of the samples next to the reading */
+    float suu, suv, svv, sqx, sqy;
+};
+
+/* Distance in pixels of the samples: near half a voxel at the nearest of the eight, whose 1 / depth is
+ * `most`. */
+VXK_FN int vxk_smooth_step(const struct vxk_frame *f, float most)
+{
+    return vxk_mini(vxk_maxi((int)(0.5f * f->fx * most + 0.5f), 1), f->smooth_max);
+}
+
+/* The smoothed pixel (u, row), and its part in the bounds of its strip. */
+VXK_FN void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u, const struct vxk_smooth *m,
+                           struct vxk_bounds *b)
+{
+    const struct vxk_frame *f = &a->f;
+    uint32_t at = (uint32_t)(row * f->width + u);
+    float d = a->s.depth[at], g = 1.0f, band = f->trunc, clear = f->max_d;
+    struct vxk_pixel *o = &a->s.pixel[at];
+    if (m->q0 > 0.0f) {
+        float q = m->sum / m->n, det = 4.0f * (m->suu * m->svv - m->suv * m->suv), A, B, C;
+        d = 1.0f / q;
+        if (det > 0.0f) {
+            /* the plane A x + B y + C z = 1 in camera axes */
+            A = f->fx * 2.0f * (m->sqx * m->svv - m->sqy * m->suv) / det;
+            B = f->fy * 2.0f * (m->sqy * m->suu - m->sqx * m->suv) / det;
+            C = q - A * (((float)u - f->cx) / f->fx) - B * (((float)row - f->cy) / f->fy);
+            g = q / vxk_sqrt(A * A + B * B + C * C);
+            g = vxk_min(vxk_max(g, 0.25f), 1.0f);
+        }
+        band = f->trunc / g;
+        clear = d - (band + 3.0f * f->noise * d * d);
+    }
+    o->d = d;
+    o->g = g;
+    o->front = m->near > 0.0f ? vxk_min(1.0f / m->near, d) : d;
+    o->unused = 0.0f;
+    vxk_bounds_add(b, d, band, f->trunc, clear);
+    if (o->front < d)
+        vxk_bounds_add(b, o->front, f->trunc, f->trunc,
+                       d > 0.0f ? vxk_min(clear, o->front - f->trunc) : -1e30f);
+}
+
 #define vxk_frame_smooth_args vxk_frame_args
 VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     const float *inverse = a->s.inverse;
-    const int row = (int)i / f->n_tx[0], u0 = ((int)i - row * f->n_tx[0]) * VXK_TILE, width = f->width;
-    const int n = vxk_mini(VXK_TILE, width - u0);
-    const float fx = f->fx, fy = f->fy, gate = 7.5f * f->noise;
-    float q0[VXK_TILE], sum[VXK_TILE], count[VXK_TILE], suu[VXK_TILE], suv[VXK_TILE], svv[VXK_TILE],
-        sqx[VXK_TILE], sqy[VXK_TILE], near[VXK_TILE], most = 0.0f;
-    struct vxk_bounds b = vxk_bounds_none();
+    const int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP, width = f->width;
+    const int n = vxk_mini(VXK_STRIP, width - u0);
+    const float gate = 7.5f * f->noise;
+    float q0[VXK_STRIP], sum[VXK_STRIP], count[VXK_STRIP], suu[VXK_STRIP], suv[VXK_STRIP], svv[VXK_STRIP],
+        sqx[VXK_STRIP], sqy[VXK_STRIP], near[VXK_STRIP], most = 0.0f;
     int step;
-    for (int k = 0; k < VXK_TILE; k++) {
+    for (int k = 0; k < VXK_STRIP; k++) {
         near[k] = q0[k] = k < n ? inverse[row * width + u0 + k] : 0.0f;
         sum[k] = q0[k];
         count[k] = 1.0f;
         suu[k] = suv[k] = svv[k] = sqx[k] = sqy[k] = 0.0f;
         most = vxk_max(most, q0[k]);
     }
-    /* a whole number of pixels near half a voxel at the nearest of the eight */
-    step = vxk_mini(vxk_maxi((int)(0.5f * fx * most + 0.5f), 1), f->smooth_max);
+    step = vxk_smooth_step(f, most);
     for (int j = 0; j <= 2; j++) {
         int dv = j * step;
         if (row - dv < 0 || row + dv >= f->height)
@@ -164,11 +219,11 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
             int du = h * step;
             const float *p, *m;
             float x = (float)du, y = (float)dv, close = (j <= 1) & (h >= -1) & (h <= 1) ? 1.0f : 0.0f;
-            if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_TILE - 1 + vxk_maxi(du, -du) >= width)
+            if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_STRIP - 1 + vxk_maxi(du, -du) >= width)
                 continue;
             p = inverse + (row + dv) * width + u0 + du;
             m = inverse + (row - dv) * width + u0 - du;
-            for (int k = 0; k < VXK_TILE; k++) {
+            for (int k = 0; k < VXK_STRIP; k++) {
                 float qp = p[k], qm = m[k], off = vxk_abs(qp + qm - 2.0f * q0[k]);
                 float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0[k] * q0[k]) ? 1.0f : 0.0f;
                 near[k] = vxk_max(near[k], close * vxk_max(qp, qm));
@@ -182,58 +237,64 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
             }
         }
     }
-    for (int k = 0; k < n; k++) {
-        uint32_t at = (uint32_t)(row * width + u0 + k);
-        float d = a->s.depth[at], g = 1.0f, band = f->trunc, clear = f->max_d;
-        if (q0[k] > 0.0f) {
-            float q = sum[k] / count[k], det = 4.0f * (suu[k] * svv[k] - suv[k] * suv[k]), A, B, C;
-            d = 1.0f / q;
-            if (det > 0.0f) {
-                /* the plane A x + B y + C z = 1 in camera axes */
-                A = fx * 2.0f * (sqx[k] * svv[k] - sqy[k] * suv[k]) / det;
-                B = fy * 2.0f * (sqy[k] * suu[k] - sqx[k] * suv[k]) / det;
-                C = q - A * (((float)(u0 + k) - f->cx) / fx) - B * (((float)row - f->cy) / fy);
-                g = q / vxk_sqrt(A * A + B * B + C * C);
-                g = vxk_min(vxk_max(g, 0.25f), 1.0f);
-            }
-            a->s.depth[at] = d;
-            band = f->trunc / g;
-            clear = d - (band + 3.0f * f->noise * d * d);
+    for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
+        struct vxk_bounds b = vxk_bounds_none();
+        for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++) {
+            struct vxk_smooth m;
+            m.q0 = q0[k];
+            m.sum = sum[k];
+            m.n = count[k];
+            m.near = near[k];
+            m.suu = suu[k];
+            m.suv = suv[k];
+            m.svv = svv[k];
+            m.sqx = sqx[k];
+            m.sqy = sqy[k];
+            vxk_smooth_end(a, row, u0 + k, &m, &b);
         }
-        a->s.slope[at] = g;
-        a->s.front[at] = near[k] > 0.0f ? vxk_min(1.0f / near[k], d) : d;
-        vxk_bounds_add(&b, d, band, f->trunc, clear);
-        if (a->s.front[at] < d)
-            vxk_bounds_add(&b, a->s.front[at], f->trunc, f->trunc,
-                           d > 0.0f ? vxk_min(clear, a->s.front[at] - f->trunc) : -1e30f);
+        a->s.strip[row * f->n_tx[0] + (u0 + k0) / VXK_TILE] = b;
     }
-    a->s.strip[i] = b;
 }
 
-/* Element: a tile of level 0 (8 strips) or above (4 x 4 tiles of the level below). */
-#define vxk_frame_level_args vxk_frame_args
-VXK_FN void vxk_frame_level(const struct vxk_frame_args *a, uint32_t i)
+/* Bounds of a tile of level 0 from its strips; stores them. */
+VXK_FN struct vxk_bounds vxk_level_0(const struct vxk_frame_args *a, int tx, int ty)
 {
     const struct vxk_frame *f = &a->f;
-    int level = a->level, n_tx = f->n_tx[level], ty = (int)i / n_tx, tx = (int)i - ty * n_tx;
+    int n_tx = f->n_tx[0], r1 = vxk_mini(ty * VXK_TILE + VXK_TILE, f->height);
     struct vxk_bounds b = vxk_bounds_none();
-    if (level == 0) {
-        int r1 = vxk_mini(ty * VXK_TILE + VXK_TILE, f->height);
-        for (int r = ty * VXK_TILE; r < r1; r++)
-            vxk_bounds_join(&b, &a->s.strip[r * n_tx + tx]);
-    } else {
-        int y1 = vxk_mini(ty * 4 + 4, f->n_ty[level - 1]), x1 = vxk_mini(tx * 4 + 4, f->n_tx[level - 1]);
-        for (int y = ty * 4; y < y1; y++)
-            for (int x = tx * 4; x < x1; x++)
-                vxk_bounds_join(&b, &a->s.level[level - 1][y * f->n_tx[level - 1] + x]);
+    for (int r = ty * VXK_TILE; r < r1; r++)
+        vxk_bounds_join(&b, &a->s.strip[r * n_tx + tx]);
+    a->s.level[0][ty * n_tx + tx] = b;
+    return b;
+}
+
+/* Element: a tile of the highest level: its bounds, and those of the 4 x 4 tiles below it, and so on. */
+#define vxk_frame_levels_args vxk_frame_args
+VXK_FN void vxk_frame_levels(const struct vxk_frame_args *a, uint32_t i)
+{
+    const struct vxk_frame *f = &a->f;
+    int ty = (int)i / f->n_tx[2], tx = (int)i - ty * f->n_tx[2];
+    struct vxk_bounds b2 = vxk_bounds_none();
+    for (int y1 = ty * 4; y1 < vxk_mini(ty * 4 + 4, f->n_ty[1]); y1++) {
+        for (int x1 = tx * 4; x1 < vxk_mini(tx * 4 + 4, f->n_tx[1]); x1++) {
+            struct vxk_bounds b1 = vxk_bounds_none();
+            for (int y0 = y1 * 4; y0 < vxk_mini(y1 * 4 + 4, f->n_ty[0]); y0++) {
+                for (int x0 = x1 * 4; x0 < vxk_mini(x1 * 4 + 4, f->n_tx[0]); x0++) {
+                    struct vxk_bounds b0 = vxk_level_0(a, x0, y0);
+                    vxk_bounds_join(&b1, &b0);
+                }
+            }
+            a->s.level[1][y1 * f->n_tx[1] + x1] = b1;
+            vxk_bounds_join(&b2, &b1);
+        }
     }
-    a->s.level[level][i] = b;
+    a->s.level[2][i] = b2;
 }
 
 /* Level whose tiles cover a span of pixels with few looks. */
 VXK_FN int vxk_level_for(int span)
 {
-    return span > 192 ? 2 : span > 48 ? 1 : 0;
+    return span > 64 ? 2 : span > 16 ? 1 : 0;
 }
 
 /* Sensor coordinates of a point given in voxels from the corner of chunk oc. */
@@ -277,7 +338,7 @@ VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     v0 = (int)vxk_max(vl, 0.0f);
     v1 = (int)vxk_min(vh, h - 1.0f);
     level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
-    shift = 3 + 2 * level;
+    shift = 2 + 2 * level;
     *b = vxk_bounds_none();
     for (int v = v0 >> shift; v <= v1 >> shift; v++)
         for (int u = u0 >> shift; u <= u1 >> shift; u++)

@@ -22,9 +22,9 @@ VXK_FN int32_t vxk_lidar_bin(const struct vxk_frame *f, const struct vxk_frame_s
     return col < f->width ? row * f->width + col : -1;
 }
 
-/* Element: a reading.  Writes s.ray; range images also s.depth; point sets compete for their bin. */
-#define vxk_frame_ray_args vxk_frame_args
-VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
+/* Reads one ray: writes s.ray; range images also s.depth; point sets compete for their bin.  Returns why the
+ * reading was or was not used. */
+VXK_FN int vxk_read_ray(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     struct vxk_ray ray;
@@ -71,7 +71,6 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
         }
     }
     a->s.ray[i] = ray;
-    vxk_atomic_add64(&a->s.c->counts[why], 1);
     if (f->bins_are_rays) {
         a->s.depth[i] = ray.r;
     } else if (ray.r > 0.0f) {
@@ -85,9 +84,17 @@ VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
                 vxk_skew_note(a, (uint32_t)(bin % f->width), i);
         }
     }
+    return why;
 }
 
-/* Element: 8 bins of a row: bounds (and, for point sets, ranges from the winners). */
+/* Element: a reading. */
+#define vxk_frame_ray_args vxk_frame_args
+VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
+{
+    vxk_atomic_add64(&a->s.c->counts[vxk_read_ray(a, i)], 1);
+}
+
+/* Element: 4 bins of a row: bounds (and, for point sets, ranges from the winners). */
 #define vxk_frame_bins_args vxk_frame_args
 VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 {
@@ -109,7 +116,8 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
 }
 
 /* Rows and columns of the bins whose centres a sphere can cover, and `slack` rad round it (columns may leave
- * [0, width): they go on at the other end of the turn).  0: too near to say. */
+ * [0, width): they go on at the other end of the turn); none (rect[1] < rect[0]) where no beam is.  0: too
+ * near to say. */
 VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_space *s,
                           const struct vxk_vec3 *q, float r, float slack, int32_t rect[4])
 {
@@ -120,10 +128,13 @@ VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_spac
     e = vxk_atan2(q->z, rho);
     el_r = r / vxk_sqrt(d2 - r2) +
            (1e-4f + slack); /* tangent of the angular radius: never less than the angle */
+    rect[0] = rect[2] = 0;
+    rect[1] = -1;
+    rect[3] = f->width - 1;
+    if (e - el_r > f->el_max || e + el_r < f->el_min)
+        return 1;
     rect[0] = vxk_lidar_row(f, s, e + el_r);
     rect[1] = vxk_lidar_row(f, s, e - el_r);
-    rect[2] = 0;
-    rect[3] = f->width - 1;
     if (rho2 > 2.0f * r2) {
         az_r = (r / vxk_sqrt(rho2 - r2) + (1e-4f + slack)) * vxk_abs(f->az_scale);
         c = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
@@ -142,15 +153,18 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     int32_t rect[4], v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
     int level, shift;
     *whole = 0;
-    if (!vxk_lidar_rect(f, s, q, r, f->skew_turn, rect))
+    /* a beam clears half a voxel to either side */
+    if (!vxk_lidar_rect(f, s, q, r + 0.6f, f->skew_turn, rect))
         return 2;
+    if (rect[1] < rect[0])
+        return 0;
     /* a bin more on each side: a beam near a border may be its neighbour's */
     v0 = vxk_maxi(rect[0] - 1, 0);
     v1 = vxk_mini(rect[1] + 1, f->height - 1);
     u0 = rect[2] - 1;
     u1 = rect[3] + 1;
     level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
-    shift = 3 + 2 * level;
+    shift = 2 + 2 * level;
     *b = vxk_bounds_none();
     for (int32_t v = v0 >> shift; v <= v1 >> shift; v++) {
         for (int part = -1; part <= 1; part++) {
@@ -162,6 +176,56 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
         }
     }
     return b->free_any > 0.0f ? 1 : 0;
+}
+
+/* Cells that fewer beams than this may meet are asked beam by beam, others voxel by voxel. */
+enum { VXK_FEW_BEAMS = 96 };
+/* Half a diagonal of a cell and the half voxel to either side of a beam that it clears, and a little more. */
+#define VXK_CELL_REACH 6.6f
+
+/* The bins whose beams may clear voxels of a cell round q (sensor coordinates); 0: more than VXK_FEW_BEAMS.
+ */
+VXK_FN int vxk_cell_bins(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q,
+                         int32_t rect[4])
+{
+    return vxk_lidar_rect(f, s, q, VXK_CELL_REACH, s->skew.on ? VXK_SKEW_SLACK : 0.0f, rect) &&
+           (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) <= VXK_FEW_BEAMS;
+}
+
+/* Column u of a rectangle of bins, which may go on past either end of the turn; -1 outside of the image. */
+VXK_FN int32_t vxk_turned_column(const struct vxk_frame *f, int32_t u)
+{
+    if (f->full_turn) {
+        int32_t turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
+        u = u < 0 ? u + turn : u >= f->width ? u - turn : u;
+    }
+    return u >= 0 && u < f->width ? u : -1;
+}
+
+/* How far a reading clears, in voxels from the sensor; nothing: below 0. */
+VXK_FN float vxk_clear_to(const struct vxk_frame *f, float range)
+{
+    return range < VXK_D_OPEN ? range - f->clear : f->max_d;
+}
+
+/* May a beam clear anything in the cell round q (sensor coordinates)?  Looks at ranges only.  A moving
+ * sensor's beams are left to vxk_frame_beams. */
+VXK_FN int vxk_lidar_reaches(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                             const struct vxk_vec3 *q)
+{
+    int32_t rect[4];
+    float d2 = q->x * q->x + q->y * q->y + q->z * q->z, nearest;
+    if (s->skew.on || !vxk_cell_bins(f, s, q, rect))
+        return 1;
+    nearest = vxk_sqrt(vxk_max(d2 - VXK_CELL_REACH * VXK_CELL_REACH, 0.0f)) - (VXK_CELL_REACH + 0.01f);
+    for (int32_t v = rect[0]; v <= rect[1]; v++) {
+        for (int32_t u = rect[2]; u <= rect[3]; u++) {
+            int32_t c = vxk_turned_column(f, u);
+            if (c >= 0 && vxk_clear_to(f, s->depth[v * f->width + c]) >= nearest)
+                return 1;
+        }
+    }
+    return 0;
 }
 
 /* Vector from the end of ray i to the end of ray j. */

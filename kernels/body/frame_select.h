@@ -70,7 +70,7 @@ VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
     head = vxk_hash_find(a->g.keys, a->g.slot_mask, key);
     if (may == VXK_MAY_MOVE && head == VXK_NONE)
         return;
-    at = vxk_atomic_add32(&a->s.c->n_chunk, 1);
+    at = vxk_count_up(&a->s.c->n_chunk);
     if (at >= a->s.room_chunk)
         return;
     c = &a->s.chunk[at];
@@ -103,10 +103,9 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_chunk *c = &a->s.chunk[i >> 6];
     const struct vxk_word *old = vxk_frame_old_word(a, c, i & 63);
-    uint32_t x, y, z, may, at;
+    uint32_t x, y, z, may, at = VXK_NONE;
     int32_t base[3];
     struct vxk_vec3 q;
-    struct vxk_frame_word *fw;
     vxk_frame_chunk_base(f, c->key, base);
     vxk_cell_base(i & 63, 0, &x, &y, &z);
     q = vxk_to_sensor(f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
@@ -115,15 +114,14 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
     if (f->sensor == VXK_SENSOR_LIDAR)
         may = (may & ~(uint32_t)VXK_MAY_HIT) |
               (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
-    if (!may || (!(may & VXK_MAY_HIT) && old && old->tile == ~0ull) ||
-        (may == VXK_MAY_MOVE && !(old && old->leaf)))
-        return;
-    at = vxk_atomic_add32(&a->s.c->n_word, 1);
+    if (may && ((may & VXK_MAY_HIT) || !(old && old->tile == ~0ull)) &&
+        (may != VXK_MAY_MOVE || (old && old->leaf)))
+        at = vxk_count_up(&a->s.c->n_word);
+    a->s.word_of[i] = at;
     if (at >= a->s.room_word)
         return;
-    fw = &a->s.word[at];
-    fw->chunk = i;
-    fw->changed = 0;
+    a->s.word[at].chunk = i;
+    a->s.word[at].changed = 0;
 }
 
 /* First voxel of a cell of a frame word, voxels from the corner of chunk oc. */
@@ -158,6 +156,8 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
     }
     if (!(may & VXK_MAY_HIT) && old && old->tile >> cell & 1)
         may = 0;
+    if (may && f->sensor == VXK_SENSOR_LIDAR && !(may & VXK_MAY_HIT) && !vxk_lidar_reaches(f, &a->s, &q))
+        may = 0;
     if (may == VXK_MAY_MOVE && !(old && old->leaf >> cell & 1))
         may = 0;
     code = !may                                                                              ? VXK_CELL_KEEP
@@ -165,7 +165,7 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
                                                                                              : VXK_CELL_WORK;
     a->s.code[i] = (uint8_t)code;
     if (code == VXK_CELL_WORK) {
-        uint32_t k = vxk_atomic_add32(&a->s.c->n_work, 1);
+        uint32_t k = vxk_count_up(&a->s.c->n_work);
         a->s.work_of[i] = k;
         if (k < a->s.room_work)
             a->s.work[k] = i;

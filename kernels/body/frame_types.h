@@ -11,7 +11,8 @@
 
 enum { VXK_SENSOR_DEPTH = 0, VXK_SENSOR_LIDAR = 1 };
 enum { VXK_IMAGE_F32 = 0, VXK_IMAGE_U16 = 1 };
-enum { VXK_TILE = 8, VXK_N_LEVELS = 3 }; /* bounds of readings: tiles of 8, 32 and 128 pixels a side */
+enum { VXK_STRIP = 8 };                  /* readings of a row that are smoothed together */
+enum { VXK_TILE = 4, VXK_N_LEVELS = 3 }; /* bounds of readings: tiles of 4, 16 and 64 pixels a side */
 
 /* Why a reading was or was not used; the order of struct vx_frame_counts. */
 enum {
@@ -57,11 +58,13 @@ struct vxk_frame {
     float unit;                                     /* raw value to metres */
     float no_return_m;                              /* declared value in metres, NaN = none */
     int32_t zero_is_open;                           /* LiDAR: 0 saw nothing */
+    int32_t n_strips;                               /* a row */
     int32_t n_tx[VXK_N_LEVELS], n_ty[VXK_N_LEVELS]; /* tiles a row and column of each level */
     /* LiDAR bins: column = (azimuth - az0) * az_scale, row = (el_top - elevation) * el_scale */
     float az0, az_scale, az_half, az_turn; /* az_turn: columns a full turn */
     float el_top, el_scale;
     int32_t el_last;       /* VXK_ROW_STEPS - 1 */
+    float el_min, el_max;  /* no beam is lower or higher, rad, with a little room */
     int32_t full_turn;     /* the columns close the circle */
     float clear;           /* a ray clears what lies this far in front of its end, voxels, */
     float clear_plane;     /* and this far in front of the surface there */
@@ -103,6 +106,14 @@ struct vxk_bounds {
         free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
 };
 
+/* What a depth image says along a pixel's ray. */
+struct vxk_pixel {
+    float d;     /* depth in voxels, VXK_D_INVALID or VXK_D_OPEN */
+    float g;     /* distance to the surface's plane for a step along z */
+    float front; /* nearest surface within about half a voxel of the ray */
+    float unused;
+};
+
 struct vxk_ray { /* LiDAR */
     float d[3];  /* unit direction in map axes */
     float r;     /* length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
@@ -132,34 +143,39 @@ struct vxk_frame_word {
 /* What the frame decided for a cell of a frame word. */
 enum { VXK_CELL_KEEP = 0, VXK_CELL_TILE = 1, VXK_CELL_WORK = 2 };
 
-/* Counters of a frame; zeroed before it (boxes: set to the map's), read by the host when it waits.  Lists
- * take their places by atomic addition: the order of pages and records differs from run to run, the map's
- * content does not. */
+/* The kinds of pages; core's enum vx__page_kind has the same order. */
+enum { VXK_PAGE_CHUNK, VXK_PAGE_LEAVES, VXK_PAGE_VALUES, VXK_N_PAGE_KINDS };
+
+/* Counters of a frame; zeroed before it, read by the host when it waits.  Lists take their places by atomic
+ * addition: the order of pages and records differs from run to run, the map's content does not. */
 struct vxk_frame_counters {
     uint64_t counts[VXK_N_COUNTS];
     uint64_t d_active, d_leaf, d_tile; /* change of the map's totals, two's complement */
     uint32_t n_chunk, n_word,
         n_work; /* list lengths; more than a list's room: the host enlarges it and runs again */
     uint32_t n_touch_chunk, n_touch_leaf, n_hit_voxels, table_full;
-    uint32_t n_changed_chunk, n_leaf_pages, n_value_pages, n_records; /* what the new versions need */
-    uint32_t n_old_chunk, n_old_leaf_pages, n_old_value_pages;        /* what they replace */
-    uint32_t at_old_chunk, at_old_leaf_page, at_old_value_page;       /* cursors of the retired lists */
+    uint32_t n_new[VXK_N_PAGE_KINDS];  /* pages that the new versions need */
+    uint32_t n_old[VXK_N_PAGE_KINDS];  /* pages that they replace */
+    uint32_t at_old[VXK_N_PAGE_KINDS]; /* cursors of the retired lists */
+    uint32_t n_records;
+    uint32_t fits;                  /* the frame goes ahead: frame_gate */
+    uint32_t go_records, go_chunks; /* n_records and n_chunk when it does, else 0 */
     uint32_t n_new_key, n_gone_chunk, n_came_chunk;
-    uint32_t leaf_min[3], leaf_max[3];   /* box of the cells with active voxels (cell coordinates + 2^31) */
-    uint32_t chunk_min[3], chunk_max[3]; /* box of all chunks (chunk coordinates + 2^31) */
+    /* Boxes of the cells with active voxels and of all chunks (coordinates + 2^31).  Lower corners are
+     * complemented, so that an empty box is all zero. */
+    uint32_t leaf_not_min[3], leaf_max[3], chunk_not_min[3], chunk_max[3];
 };
 
 /* Work space of a frame; rooms are what the lists hold at most. */
 struct vxk_frame_space {
     struct vxk_frame_counters *c;
-    float *depth;   /* [height][width] voxels; LiDAR: ranges of the bins */
-    float *inverse; /* depth images: [height][width] 1 / depth, 0 without a surface */
-    float *front; /* depth images: [height][width] nearest surface within about half a voxel of the reading's
-                     ray */
-    float *slope; /* depth images: [height][width] distance to the surface's plane for a step along z */
+    float *depth;                           /* [height][width] voxels; LiDAR: ranges of the bins */
+    float *inverse;                         /* depth images: [height][width] 1 / depth, 0 without a surface */
+    struct vxk_pixel *pixel;                /* depth images: [height][width] */
     struct vxk_bounds *strip;               /* [height][n_tx[0]] rows of tiles of level 0 */
     struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */
     struct vxk_frame_chunk *chunk;
+    uint32_t *word_of; /* [chunk][64] frame word or VXK_NONE */
     struct vxk_frame_word *word;
     uint8_t *code;      /* [word][64] VXK_CELL_* */
     uint32_t *work_of;  /* [word][64] place in the work list, where code is WORK */
@@ -168,8 +184,7 @@ struct vxk_frame_space {
     uint64_t *active;   /* [work][8] new masks */
     uint64_t *free;     /* [work][8] */
     uint8_t *seen;      /* [work][8] 1: the frame changes something in this plane */
-    uint64_t *clear;    /* [work][8] LiDAR: voxels that some beam cleared, where by_beam is set */
-    uint8_t *by_beam;   /* [work] 1: few beams meet the cell and were walked; 0: its voxels ask their bins */
+    uint64_t *clear;    /* [work][8] LiDAR: voxels that some beam cleared */
     uint32_t *sum;      /* [work] active voxels | free voxels << 10 | changed << 20 */
     uint32_t *record;   /* [records] frame word << 6 | cell, of every leaf in a changed word */
     /* LiDAR */
@@ -185,8 +200,8 @@ struct vxk_frame_space {
     uint64_t *acc;        /* [hit voxels] count << 40 | sum of (distance + 32768) */
     struct vxk_skew skew;
     /* ids from the pool and back to it */
-    const uint32_t *new_chunk, *new_leaf_page, *new_value_page;
-    uint32_t *old_chunk, *old_leaf_page, *old_value_page;
+    const uint32_t *fresh[VXK_N_PAGE_KINDS];
+    uint32_t *old[VXK_N_PAGE_KINDS];
     uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
 };
 
@@ -198,7 +213,10 @@ struct vxk_frame_args {
     const void *image; /* raw payload */
     /* candidate chunks: the box lo .. lo + n (chunks relative to oc); element i is cell (i / ny nz, ...) */
     int32_t lo[3], n[3];
-    int32_t level; /* frame_level: the level to make */
+    /* What frame_gate lets pass: pages at hand, room for the ids of replaced pages and for new keys of the
+     * table, and bytes that the map may grow by. */
+    uint32_t n_fresh[VXK_N_PAGE_KINDS], room_old[VXK_N_PAGE_KINDS];
+    uint64_t room_bytes;
     /* commit */
     uint64_t *keys; /* the map's table, written */
     uint32_t *heads;

@@ -1,7 +1,7 @@
 /*
  * frame_update.h - what a frame says about a voxel, and what becomes of the voxel.
  *
- * Two kernels ask the same question: vxk_frame_plane for the new masks, vxk_frame_values for the new values.
+ * Two kernels ask the same question: vxk_frame_cell for the new masks, vxk_frame_leaf for the new values.
  * Both get their answer from vxk_observe_row, vxk_row_obs and vxk_merge, so that mask and value can't
  * disagree.
  */
@@ -33,11 +33,9 @@ VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
 
 /* A leaf as the frame sees it. */
 struct vxk_view {
-    struct vxk_vec3 first; /* sensor coordinates of its first voxel's centre */
-    float corner[3];       /* the same in map axes, from the sensor */
-    uint32_t hit;          /* touched leaf (LiDAR) or VXK_NONE */
-    uint32_t column;       /* de-skewed scans: whose pose `first` is in */
-    const uint64_t *clear; /* LiDAR: what its beams cleared, or NULL: voxels ask their bins */
+    struct vxk_vec3 first; /* depth: sensor coordinates of its first voxel's centre */
+    uint32_t hit;          /* LiDAR: touched leaf or VXK_NONE */
+    const uint64_t *clear; /* LiDAR: what its beams cleared, or NULL: nothing */
 };
 
 /* work: the cell's place in the work list. */
@@ -46,22 +44,17 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
 {
     struct vxk_view v;
     int32_t base[3];
-    vxk_frame_cell_base(a, fw, cell, base);
-    v.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
-    for (int k = 0; k < 3; k++)
-        v.corner[k] = ((float)base[k] + 0.5f) - a->f.t[k];
-    v.column = 0;
-    if (a->s.skew.on) {
-        float middle[3] = {v.corner[0] + 3.5f, v.corner[1] + 3.5f, v.corner[2] + 3.5f};
-        v.column = vxk_skew_column(&a->f, &a->s, middle);
-        v.first = vxk_column_local(&a->s.skew.column[v.column], v.corner);
+    v.first.x = v.first.y = v.first.z = 0.0f;
+    v.hit = VXK_NONE;
+    v.clear = (const uint64_t *)0;
+    if (a->f.sensor == VXK_SENSOR_DEPTH) {
+        vxk_frame_cell_base(a, fw, cell, base);
+        v.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
+    } else {
+        v.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
+        if (a->f.carve)
+            v.clear = &a->s.clear[(uint64_t)work * 8];
     }
-    v.hit = a->f.sensor == VXK_SENSOR_LIDAR
-                ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
-                : VXK_NONE;
-    v.clear = a->f.sensor == VXK_SENSOR_LIDAR && a->f.carve && a->s.by_beam[work]
-                  ? &a->s.clear[(uint64_t)work * 8]
-                  : (const uint64_t *)0;
     return v;
 }
 
@@ -74,55 +67,75 @@ struct vxk_row {
 };
 
 /* Sensor coordinates of the row's first voxel. */
-VXK_FN struct vxk_vec3 vxk_row_start(const float *R, const struct vxk_view *v, uint32_t x, uint32_t y)
+VXK_FN struct vxk_vec3 vxk_row_start(const float *R, const struct vxk_vec3 *first, uint32_t x, uint32_t y)
 {
     struct vxk_vec3 p;
-    p.x = v->first.x + ((float)x * R[0] + (float)y * R[3]);
-    p.y = v->first.y + ((float)x * R[1] + (float)y * R[4]);
-    p.z = v->first.z + ((float)x * R[2] + (float)y * R[5]);
+    p.x = first->x + ((float)x * R[0] + (float)y * R[3]);
+    p.y = first->y + ((float)x * R[1] + (float)y * R[4]);
+    p.z = first->z + ((float)x * R[2] + (float)y * R[5]);
     return p;
+}
+
+/* Pixel of a point in sensor coordinates; *seen = 0 where it is in view, else what makes any reading invalid.
+ */
+VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float z, float *seen)
+{
+    float w = (float)f->width, h = (float)f->height, inv = 1.0f / vxk_max(z, 0.5f);
+    float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
+    int ok = (u >= 0.0f) & (v >= 0.0f) & (u < w) & (v < h) & (z > 0.5f);
+    u = vxk_min(vxk_max(u, 0.0f), w - 1.0f);
+    v = vxk_min(vxk_max(v, 0.0f), h - 1.0f);
+    *seen = ok ? 0.0f : 2.0f * VXK_D_INVALID;
+    return (int32_t)v * f->width + (int32_t)u;
+}
+
+/* What a pixel's reading says about a voxel at depth z. */
+struct vxk_said {
+    float d, sdf, g;
+    uint32_t band, near, free; /* 0 or 1 */
+};
+VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, float d, float g, float front, float z)
+{
+    struct vxk_said o;
+    float sdf = (d - z) * g, over = front - z;
+    uint32_t valid = d > 0.0f, open = d >= VXK_D_OPEN, hit = valid & (open ^ 1u), beyond = sdf > f->trunc;
+    uint32_t through = open ? z <= f->max_d : (d - z - 3.0f * f->noise * d * d) * g > f->trunc;
+    uint32_t thin = beyond & (front > 0.0f) & (front < d) & (vxk_abs(over) <= f->trunc);
+    o.sdf = thin ? over : sdf;
+    o.d = thin ? front : d;
+    o.g = thin ? 1.0f : g;
+    o.band = (hit & (d - z >= -f->trunc) & (beyond ^ 1u)) | thin;
+    o.free = valid & beyond & through & (thin ^ 1u);
+    o.near = hit & beyond & (through ^ 1u) & (thin ^ 1u);
+    return o;
 }
 
 /* Written without branches: a CPU runs the eight voxels in one go. */
 VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
-    const float *depth = a->s.depth, *slope = a->s.slope, *front = a->s.front;
-    const float w = (float)f->width, h = (float)f->height, cu = f->cx + 0.5f, cv = f->cy + 0.5f, fx = f->fx,
-                fy = f->fy;
-    const float sx = f->R[6], sy = f->R[7], sz = f->R[8], trunc = f->trunc, noise3 = 3.0f * f->noise,
-                max_d = f->max_d;
-    const int32_t width = f->width;
+    const struct vxk_pixel *pixel = a->s.pixel;
+    const float sx = f->R[6], sy = f->R[7], sz = f->R[8];
     uint32_t band[8], near[8], freed[8];
     int32_t at[8];
-    float seen[8], zs[8], fr[8];
+    float seen[8], zs[8], front[8];
     for (int k = 0; k < 8; k++) {
-        float z = p->z + (float)k * sz, inv = 1.0f / vxk_max(z, 0.5f);
-        float u = fx * (p->x + (float)k * sx) * inv + cu, v = fy * (p->y + (float)k * sy) * inv + cv;
-        int ok = (u >= 0.0f) & (v >= 0.0f) & (u < w) & (v < h) & (z > 0.5f);
-        u = vxk_min(vxk_max(u, 0.0f), w - 1.0f);
-        v = vxk_min(vxk_max(v, 0.0f), h - 1.0f);
-        at[k] = (int32_t)v * width + (int32_t)u;
-        seen[k] = ok ? 0.0f : 2.0f * VXK_D_INVALID;
-        zs[k] = z;
+        zs[k] = p->z + (float)k * sz;
+        at[k] = vxk_pixel_of(f, p->x + (float)k * sx, p->y + (float)k * sy, zs[k], &seen[k]);
     }
     for (int k = 0; k < 8; k++) {
-        o->d[k] = depth[at[k]] + seen[k];
-        o->g[k] = slope[at[k]];
-        fr[k] = front[at[k]] + seen[k];
+        o->d[k] = pixel[at[k]].d + seen[k];
+        o->g[k] = pixel[at[k]].g;
+        front[k] = pixel[at[k]].front + seen[k];
     }
     for (int k = 0; k < 8; k++) {
-        float d = o->d[k], z = zs[k], sdf = (d - z) * o->g[k];
-        uint32_t valid = d > 0.0f, open = d >= VXK_D_OPEN, hit = valid & (open ^ 1u), beyond = sdf > trunc;
-        uint32_t through = open ? z <= max_d : (d - z - noise3 * d * d) * o->g[k] > trunc;
-        float over = fr[k] - z;
-        uint32_t thin = beyond & (fr[k] > 0.0f) & (fr[k] < d) & (vxk_abs(over) <= trunc);
-        o->sdf[k] = thin ? over : sdf;
-        o->d[k] = thin ? fr[k] : d;
-        o->g[k] = thin ? 1.0f : o->g[k];
-        band[k] = (hit & (d - z >= -trunc) & (beyond ^ 1u)) | thin;
-        freed[k] = valid & beyond & through & (thin ^ 1u);
-        near[k] = hit & beyond & (through ^ 1u) & (thin ^ 1u);
+        struct vxk_said v = vxk_pixel_says(f, o->d[k], o->g[k], front[k], zs[k]);
+        o->d[k] = v.d;
+        o->g[k] = v.g;
+        o->sdf[k] = v.sdf;
+        band[k] = v.band;
+        near[k] = v.near;
+        freed[k] = v.free;
     }
     for (int k = 0; k < 8; k++) {
         o->band |= band[k] << k;
@@ -132,182 +145,248 @@ VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 
 }
 
 VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
-                          const struct vxk_vec3 *p, struct vxk_row *o)
+                          struct vxk_row *o)
 {
-    const struct vxk_frame *f = &a->f;
-    const struct vxk_frame_space *s = &a->s;
-    int32_t bin[8];
-    float range[8];
-    float sx = f->R[6], sy = f->R[7], sz = f->R[8];
-    uint32_t maybe[8];
-    if (v->hit < s->room_touch_leaf)
-        o->band = (uint32_t)(s->hit_mask[(uint64_t)v->hit * 8 + x] >> (8 * y)) & 255;
-    if (!f->carve || o->band == 255)
-        return;
-    if (v->clear) {
+    if (v->hit < a->s.room_touch_leaf)
+        o->band = (uint32_t)(a->s.hit_mask[(uint64_t)v->hit * 8 + x] >> (8 * y)) & 255;
+    if (v->clear)
         o->free = (uint32_t)(v->clear[x] >> (8 * y)) & 255 & ~o->band;
-        return;
-    }
-    if (s->skew.on) {
-        const float *R = s->skew.column[v->column].R;
-        sx = R[6];
-        sy = R[7];
-        sz = R[8];
-    }
-    for (int k = 0; k < 8; k++)
-        bin[k] = vxk_lidar_bin(f, s, p->x + (float)k * sx, p->y + (float)k * sy, p->z + (float)k * sz);
-    for (int k = 0; k < 8; k++)
-        range[k] = s->depth[vxk_maxi(bin[k], 0)];
-    for (int k = 0; k < 8; k++) {
-        float px = p->x + (float)k * sx, py = p->y + (float)k * sy, pz = p->z + (float)k * sz;
-        float dist = vxk_sqrt(px * px + py * py + pz * pz);
-        /* the beam's own test follows; within half a voxel of it, `along` is less than a voxel short of the
-         * distance */
-        maybe[k] = (bin[k] >= 0) & (range[k] > 0.0f) &
-                   (vxk_min(range[k], f->max_d + f->clear) - dist > f->clear - 1.0f);
-    }
-    for (uint32_t k = 0; k < 8; k++) {
-        float w[3];
-        if (!maybe[k] || o->band >> k & 1)
-            continue;
-        w[0] = v->corner[0] + (float)x;
-        w[1] = v->corner[1] + (float)y;
-        w[2] = v->corner[2] + (float)k;
-        if (vxk_ray_clears(f, s, vxk_bin_ray(f, s, bin[k]), w))
-            o->free |= 1u << k;
-    }
 }
 
 VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
                             struct vxk_row *o)
 {
-    struct vxk_vec3 p =
-        a->s.skew.on ? vxk_row_start(a->s.skew.column[v->column].R, v, x, y) : vxk_row_start(a->f.R, v, x, y);
     o->band = o->near = o->free = 0;
     if (a->f.sensor == VXK_SENSOR_DEPTH) {
+        struct vxk_vec3 p = vxk_row_start(a->f.R, &v->first, x, y);
         vxk_row_depth(a, &p, o);
         if (!a->f.carve)
             o->near = o->free = 0;
     } else {
-        vxk_row_lidar(a, v, x, y, &p, o);
+        vxk_row_lidar(a, v, x, y, o);
     }
+}
+
+/* A depth camera's observation. */
+VXK_FN struct vxk_obs vxk_obs_depth(const struct vxk_frame *f, uint32_t what, float d, float sdf, float g)
+{
+    struct vxk_obs o;
+    o.what = (int32_t)what;
+    o.q = vxk_quantise(f, vxk_min(sdf, f->trunc));
+    o.weight = vxk_obs_weight(f, d, g);
+    return o;
+}
+
+/* A LiDAR's observation of voxel n of touched leaf `hit`. */
+VXK_FN struct vxk_obs vxk_obs_lidar(const struct vxk_frame_args *a, uint32_t what, uint32_t hit, uint32_t n)
+{
+    struct vxk_obs o;
+    o.what = (int32_t)what;
+    o.q = 0;
+    o.weight = 1;
+    if (what == VXK_OBS_BAND) {
+        uint32_t place = vxk_hit_place(&a->s, hit, n);
+        if (place != VXK_NONE)
+            o.q = vxk_hit_mean(a->s.acc[place], &o.weight);
+        o.weight = vxk_mini(o.weight, 255);
+    } else {
+        o.q = vxk_quantise(&a->f, a->f.trunc);
+    }
+    return o;
+}
+
+VXK_FN uint32_t vxk_what(uint32_t band, uint32_t near, uint32_t freed)
+{
+    return band ? VXK_OBS_BAND : freed ? VXK_OBS_FREE : near ? VXK_OBS_NEAR : VXK_OBS_NONE;
 }
 
 /* The observation of voxel k of a row (voxel n of the leaf). */
 VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct vxk_view *v,
                                   const struct vxk_row *row, uint32_t k, uint32_t n)
 {
-    const struct vxk_frame *f = &a->f;
-    struct vxk_obs o;
-    o.what = row->band >> k & 1   ? VXK_OBS_BAND
-             : row->free >> k & 1 ? VXK_OBS_FREE
-             : row->near >> k & 1 ? VXK_OBS_NEAR
-                                  : VXK_OBS_NONE;
-    o.q = 0;
-    o.weight = 1;
-    if (f->sensor == VXK_SENSOR_DEPTH) {
-        o.q = vxk_quantise(f, vxk_min(row->sdf[k], f->trunc));
-        o.weight = vxk_obs_weight(f, row->d[k], row->g[k]);
-    } else if (o.what == VXK_OBS_BAND) {
-        uint32_t place = vxk_hit_place(&a->s, v->hit, n);
-        if (place != VXK_NONE)
-            o.q = vxk_hit_mean(a->s.acc[place], &o.weight);
-        o.weight = vxk_mini(o.weight, 255);
-    } else {
-        o.q = vxk_quantise(f, f->trunc);
-    }
-    return o;
+    uint32_t what = vxk_what(row->band >> k & 1, row->near >> k & 1, row->free >> k & 1);
+    return a->f.sensor == VXK_SENSOR_DEPTH ? vxk_obs_depth(&a->f, what, row->d[k], row->sdf[k], row->g[k])
+                                           : vxk_obs_lidar(a, what, v->hit, n);
 }
 
-enum { VXK_FEW_BEAMS = 96 };
+/* Where a beam passes a cell. */
+struct vxk_pass {
+    int m, p, q; /* the ray's main axis, and the other two in order */
+};
 
-/* Clears the voxels of a cell that lie within half a voxel of a ray: in each of the eight slices across the
- * ray's main axis the centres near where it passes are tried. */
-VXK_FN void vxk_beam_clears(const struct vxk_frame *f, const struct vxk_frame_space *s, uint32_t i,
-                            const float first[3], uint64_t clear[8])
+/* Can the ray clear voxels of the cell whose first voxel's centre is `corner` (map axes, from where it
+ * began)? */
+VXK_FN int vxk_beam_meets(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
+                          struct vxk_pass *o)
 {
-    const struct vxk_ray *ray = &s->ray[i];
-    float corner[3] = {first[0], first[1], first[2]}, centre[3], along = 0.0f, c0, c1, c2;
-    int m = vxk_abs(ray->d[0]) >= vxk_abs(ray->d[1]) ? 0 : 1, p, q;
-    for (uint32_t k = 0; k < 3; k++) {
-        if (s->skew.on)
-            corner[k] -= s->skew.origin[3 * (uint64_t)i + k];
+    float centre[3], along = 0.0f, c0, c1, c2;
+    for (int k = 0; k < 3; k++) {
         centre[k] = corner[k] + 3.5f;
         along += centre[k] * ray->d[k];
     }
     c0 = centre[1] * ray->d[2] - centre[2] * ray->d[1];
     c1 = centre[2] * ray->d[0] - centre[0] * ray->d[2];
     c2 = centre[0] * ray->d[1] - centre[1] * ray->d[0];
-    if (c0 * c0 + c1 * c1 + c2 * c2 > 6.6f * 6.6f || along < -6.6f)
-        return;
-    if (along - 6.6f > (ray->r < VXK_D_OPEN ? ray->r - f->clear : f->max_d))
-        return;
-    if (vxk_abs(ray->d[2]) > vxk_abs(ray->d[m]))
-        m = 2;
-    p = m == 0 ? 1 : 0;
-    q = m == 2 ? 1 : 2;
-    for (int slice = 0; slice < 8; slice++) {
-        float t = (corner[m] + (float)slice) / ray->d[m];
-        float a = vxk_floor(t * ray->d[p] - corner[p]), b = vxk_floor(t * ray->d[q] - corner[q]);
-        if (!(a >= -1.0f && a <= 7.0f && b >= -1.0f && b <= 7.0f))
-            continue;
-        for (int k = 0; k < 4; k++) {
-            int at[3];
-            float w[3];
-            at[m] = slice;
-            at[p] = (int)a + (k & 1);
-            at[q] = (int)b + (k >> 1);
-            if (at[p] < 0 || at[p] > 7 || at[q] < 0 || at[q] > 7)
-                continue;
-            for (int j = 0; j < 3; j++)
-                w[j] = corner[j] + (float)at[j];
-            if (vxk_line_clears(f, ray, w))
-                clear[at[0]] |= 1ull << (at[1] << 3 | at[2]);
-        }
-    }
+    if (c0 * c0 + c1 * c1 + c2 * c2 > VXK_CELL_REACH * VXK_CELL_REACH || along < -VXK_CELL_REACH)
+        return 0;
+    if (along - VXK_CELL_REACH > vxk_clear_to(f, ray->r))
+        return 0;
+    o->m = vxk_abs(ray->d[0]) >= vxk_abs(ray->d[1]) ? 0 : 1;
+    if (vxk_abs(ray->d[2]) > vxk_abs(ray->d[o->m]))
+        o->m = 2;
+    o->p = o->m == 0 ? 1 : 0;
+    o->q = o->m == 2 ? 1 : 2;
+    return 1;
 }
 
-/* Element: a work cell of a LiDAR frame.  Where few beams can meet it, walks them; else leaves it to the
- * voxels. */
+VXK_FN float vxk_of_axis(const float v[3], int axis)
+{
+    return axis == 0 ? v[0] : axis == 1 ? v[1] : v[2];
+}
+
+/* The voxels of a slice across the ray's main axis whose centres lie within half a voxel of the ray: of the
+ * four near where it passes.  Voxel n[k] of the cell is one where bit k of the result is set. */
+VXK_FN uint32_t vxk_beam_slice(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
+                               const struct vxk_pass *o, int slice, uint32_t n[4])
+{
+    float cp = vxk_of_axis(corner, o->p), cq = vxk_of_axis(corner, o->q);
+    float t = (vxk_of_axis(corner, o->m) + (float)slice) / vxk_of_axis(ray->d, o->m);
+    float a = vxk_floor(t * vxk_of_axis(ray->d, o->p) - cp),
+          b = vxk_floor(t * vxk_of_axis(ray->d, o->q) - cq);
+    uint32_t found = 0;
+    if (!(a >= -1.0f && a <= 7.0f && b >= -1.0f && b <= 7.0f))
+        return 0;
+    for (int k = 0; k < 4; k++) {
+        int i = (int)a + (k & 1), j = (int)b + (k >> 1), x, y, z;
+        float w[3];
+        x = o->m == 0 ? slice : i;
+        y = o->m == 1 ? slice : o->m == 0 ? i : j;
+        z = o->m == 2 ? slice : j;
+        w[0] = corner[0] + (float)x;
+        w[1] = corner[1] + (float)y;
+        w[2] = corner[2] + (float)z;
+        n[k] = (uint32_t)(x << 6 | y << 3 | z) & 511;
+        if (i >= 0 && i <= 7 && j >= 0 && j <= 7 && vxk_line_clears(f, ray, w))
+            found |= 1u << k;
+    }
+    return found;
+}
+
+/* Could the range of a voxel's bin clear it, at this distance?  Within half a voxel of the beam, `along` is
+ * less than a voxel short of the distance; the beam's own test follows. */
+VXK_FN uint32_t vxk_bin_may_clear(const struct vxk_frame *f, int32_t bin, float range, float dist)
+{
+    return (bin >= 0) & (range > 0.0f) & (vxk_min(range, f->max_d + f->clear) - dist > f->clear - 1.0f);
+}
+
+/* A cell as a LiDAR sees it: in the axes that the sensor had when it looked there. */
+struct vxk_sight {
+    float corner[3];        /* its first voxel's centre, map axes, from f.t */
+    const float *R;         /* axes */
+    struct vxk_vec3 first;  /* its first voxel's centre and */
+    struct vxk_vec3 middle; /* its own in those axes */
+};
+
+VXK_FN struct vxk_sight vxk_sight_cell(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
+                                       uint32_t cell)
+{
+    struct vxk_sight o;
+    int32_t base[3];
+    vxk_frame_cell_base(a, fw, cell, base);
+    for (int k = 0; k < 3; k++)
+        o.corner[k] = ((float)base[k] + 0.5f) - a->f.t[k];
+    if (a->s.skew.on) {
+        float middle[3] = {o.corner[0] + 3.5f, o.corner[1] + 3.5f, o.corner[2] + 3.5f};
+        const struct vxk_column *c = &a->s.skew.column[vxk_skew_column(&a->f, &a->s, middle)];
+        o.R = c->R;
+        o.first = vxk_column_local(c, o.corner);
+        o.middle = vxk_column_local(c, middle);
+    } else {
+        o.R = a->f.R;
+        o.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
+        o.middle = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
+    }
+    return o;
+}
+
+/* A cell's first voxel from where ray i began. */
+VXK_FN void vxk_ray_corner(const struct vxk_frame_space *s, uint32_t i, const float corner[3], float o[3])
+{
+    for (uint32_t k = 0; k < 3; k++)
+        o[k] = s->skew.on ? corner[k] - s->skew.origin[3 * (uint64_t)i + k] : corner[k];
+}
+
+/* Asks the bins of a row's voxels for their beams: bit k of the result is set where voxel k is cleared. */
+VXK_FN uint32_t vxk_row_clears(const struct vxk_frame_args *a, const struct vxk_sight *v, uint32_t x,
+                               uint32_t y)
+{
+    const struct vxk_frame *f = &a->f;
+    const struct vxk_frame_space *s = &a->s;
+    struct vxk_vec3 p = vxk_row_start(v->R, &v->first, x, y);
+    const float sx = v->R[6], sy = v->R[7], sz = v->R[8];
+    uint32_t maybe[8], clear = 0;
+    int32_t bin[8];
+    float range[8];
+    for (int k = 0; k < 8; k++)
+        bin[k] = vxk_lidar_bin(f, s, p.x + (float)k * sx, p.y + (float)k * sy, p.z + (float)k * sz);
+    for (int k = 0; k < 8; k++)
+        range[k] = s->depth[vxk_maxi(bin[k], 0)];
+    for (int k = 0; k < 8; k++) {
+        float px = p.x + (float)k * sx, py = p.y + (float)k * sy, pz = p.z + (float)k * sz;
+        maybe[k] = vxk_bin_may_clear(f, bin[k], range[k], vxk_sqrt(px * px + py * py + pz * pz));
+    }
+    for (uint32_t k = 0; k < 8; k++) {
+        float w[3];
+        w[0] = v->corner[0] + (float)x;
+        w[1] = v->corner[1] + (float)y;
+        w[2] = v->corner[2] + (float)k;
+        if (maybe[k] && vxk_ray_clears(f, s, vxk_bin_ray(f, s, bin[k]), w))
+            clear |= 1u << k;
+    }
+    return clear;
+}
+
+/* Element: a work cell of a LiDAR frame: the voxels that beams clear.  Where few beams can meet it, walks
+ * them; else its voxels ask their bins. */
 #define vxk_frame_beams_args vxk_frame_args
 VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
-    const struct vxk_frame_word *fw = &s->word[s->work[i] >> 6];
+    struct vxk_sight sight = vxk_sight_cell(a, &s->word[s->work[i] >> 6], s->work[i] & 63);
     uint64_t clear[8];
-    struct vxk_view view;
-    struct vxk_vec3 q;
-    int32_t base[3], rect[4], turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
-    float slack = 0.0f;
-    a->s.by_beam[i] = 0;
-    view = vxk_view_cell(a, fw, s->work[i] & 63, i);
-    vxk_frame_cell_base(a, fw, s->work[i] & 63, base);
-    q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-    if (s->skew.on) {
-        float middle[3] = {view.corner[0] + 3.5f, view.corner[1] + 3.5f, view.corner[2] + 3.5f};
-        q = vxk_column_local(&s->skew.column[view.column], middle);
-        slack = VXK_SKEW_SLACK;
-    }
-    if (!vxk_lidar_rect(f, s, &q, 6.6f, slack, rect) ||
-        (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) > VXK_FEW_BEAMS)
-        return;
+    int32_t rect[4];
     for (int x = 0; x < 8; x++)
         clear[x] = 0;
-    for (int32_t v = rect[0]; v <= rect[1]; v++) {
-        for (int32_t u = rect[2]; u <= rect[3]; u++) {
-            int32_t c = f->full_turn ? (u < 0           ? u + turn
-                                        : u >= f->width ? u - turn
-                                                        : u)
-                                     : u,
-                    bin = v * f->width + c;
-            if (c >= 0 && c < f->width && s->depth[bin] > 0.0f)
-                vxk_beam_clears(f, s, vxk_bin_ray(f, s, bin), view.corner, clear);
+    if (vxk_cell_bins(f, s, &sight.middle, rect)) {
+        for (int32_t v = rect[0]; v <= rect[1]; v++) {
+            for (int32_t u = rect[2]; u <= rect[3]; u++) {
+                int32_t c = vxk_turned_column(f, u), bin = v * f->width + c;
+                struct vxk_pass pass;
+                float corner[3];
+                uint32_t ray;
+                if (c < 0 || !(s->depth[bin] > 0.0f))
+                    continue;
+                ray = vxk_bin_ray(f, s, bin);
+                vxk_ray_corner(s, ray, sight.corner, corner);
+                if (!vxk_beam_meets(f, &s->ray[ray], corner, &pass))
+                    continue;
+                for (int slice = 0; slice < 8; slice++) {
+                    uint32_t n[4], found = vxk_beam_slice(f, &s->ray[ray], corner, &pass, slice, n);
+                    for (; found; found &= found - 1) {
+                        uint32_t k = n[vxk_ctz32(found)];
+                        clear[k >> 6] |= 1ull << (k & 63);
+                    }
+                }
+            }
         }
+    } else {
+        for (uint32_t x = 0; x < 8; x++)
+            for (uint32_t y = 0; y < 8; y++)
+                clear[x] |= (uint64_t)vxk_row_clears(a, &sight, x, y) << (8 * y);
     }
     for (int x = 0; x < 8; x++)
         a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = clear[x];
-    a->s.by_beam[i] = 1;
 }
 
 enum { VXK_WEIGHT_CAP = 255 };
@@ -370,100 +449,78 @@ VXK_FN const struct vxk_leaf *vxk_frame_old_leaf(const struct vxk_frame_args *a,
     return w && (w->leaf >> cell & 1) ? vxk_leaf_at(&a->g, w, cell) : (const struct vxk_leaf *)0;
 }
 
-/* Element: a plane (64 voxels with one x) of a work cell: its new masks. */
-#define vxk_frame_plane_args vxk_frame_args
-VXK_FN void vxk_frame_plane(const struct vxk_frame_args *a, uint32_t i)
+/*
+ * What the frame can say about the half-quarters of a depth frame's cell: bit 2 (x >> 2) + (y >> 2) of *some
+ * is set where it may say anything, of *open where all it says is "free" about every voxel.
+ */
+VXK_FN void vxk_cell_parts(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell,
+                           uint32_t *some, uint32_t *open)
 {
-    uint32_t where = a->s.work[i >> 3], cell = where & 63, x = i & 7;
+    int32_t base[3];
+    *some = 15;
+    *open = 0;
+    if (a->f.sensor != VXK_SENSOR_DEPTH)
+        return;
+    vxk_frame_cell_base(a, fw, cell, base);
+    for (uint32_t k = 0; k < 4; k++) {
+        struct vxk_vec3 q = vxk_to_sensor(&a->f, (float)base[0] + (k & 2 ? 6.0f : 2.0f),
+                                          (float)base[1] + (k & 1 ? 6.0f : 2.0f), (float)base[2] + 4.0f);
+        uint32_t may = vxk_frame_may(&a->f, &a->s, &q, 4.2f);
+        if (!may)
+            *some &= ~(1u << k);
+        else if ((may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT))
+            *open |= 1u << k;
+    }
+}
+
+/* Element: a work cell: its new masks, what changes, sums. */
+#define vxk_frame_cell_args vxk_frame_args
+VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t where = a->s.work[i], cell = where & 63, n_active = 0, n_free = 0, changed = 0, some, open;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
-    struct vxk_view view = vxk_view_cell(a, fw, cell, i >> 3);
+    struct vxk_view view = vxk_view_cell(a, fw, cell, i);
     int tile, gone;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
-    uint64_t was_active = old ? old->active[x] : 0, was_free = old ? old->free[x] : tile ? ~0ull : 0;
-    uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
-    for (uint32_t y = 0; y < 8; y++) {
-        struct vxk_row row;
-        uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
-        vxk_observe_row(a, &view, x, y, &row);
-        band |= (uint64_t)row.band << (8 * y);
-        freed |= (uint64_t)row.free << (8 * y);
-        moved |= (uint64_t)(row.near | row.free) << (8 * y);
-        for (through = row.free & had; through; through &= through - 1) {
-            uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k;
-            struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
-            vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))], &o,
-                      &gone);
-            if (gone)
-                cleared |= 1ull << (8 * y + k);
-        }
-    }
-    active = (was_active | band) & ~cleared;
-    free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
-    a->s.active[i] = active;
-    a->s.free[i] = free_now;
-    a->s.seen[i] =
-        (uint8_t)(active != was_active || free_now != was_free || ((band | moved) & was_active) ? 1 : 0);
-}
-
-/* Element: a work cell: sums over its planes. */
-#define vxk_frame_sum_args vxk_frame_args
-VXK_FN void vxk_frame_sum(const struct vxk_frame_args *a, uint32_t i)
-{
-    uint32_t n_active = 0, n_free = 0, changed = 0;
+    vxk_cell_parts(a, fw, cell, &some, &open);
     for (uint32_t x = 0; x < 8; x++) {
-        n_active += vxk_popc64(a->s.active[i * 8 + x]);
-        n_free += vxk_popc64(a->s.free[i * 8 + x]);
-        changed |= a->s.seen[i * 8 + x];
+        uint64_t was_active = old ? old->active[x] : 0, was_free = old ? old->free[x] : tile ? ~0ull : 0;
+        uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
+        uint32_t seen;
+        for (uint32_t y = 0; y < 8; y++) {
+            struct vxk_row row;
+            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
+            uint32_t part = (x >> 2) * 2 + (y >> 2);
+            if (!(some >> part & 1))
+                continue;
+            if ((open >> part & 1) && !had) {
+                freed |= 255ull << (8 * y);
+                continue;
+            }
+            vxk_observe_row(a, &view, x, y, &row);
+            band |= (uint64_t)row.band << (8 * y);
+            freed |= (uint64_t)row.free << (8 * y);
+            moved |= (uint64_t)(row.near | row.free) << (8 * y);
+            for (through = row.free & had; through; through &= through - 1) {
+                uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k;
+                struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
+                vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
+                          &o, &gone);
+                if (gone)
+                    cleared |= 1ull << (8 * y + k);
+            }
+        }
+        active = (was_active | band) & ~cleared;
+        free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
+        seen = active != was_active || free_now != was_free || ((band | moved) & was_active) ? 1 : 0;
+        a->s.active[i * 8 + x] = active;
+        a->s.free[i * 8 + x] = free_now;
+        a->s.seen[i * 8 + x] = (uint8_t)seen;
+        n_active += vxk_popc64(active);
+        n_free += vxk_popc64(free_now);
+        changed |= seen;
     }
     a->s.sum[i] = n_active | n_free << 10 | changed << 20;
-}
-
-/* Element: an active plane of a record of a changed word: its values, carried over or updated. */
-#define vxk_frame_values_args vxk_frame_args
-VXK_FN void vxk_frame_values(const struct vxk_frame_args *a, uint32_t i)
-{
-    uint32_t where = a->s.record[i >> 3], cell = where & 63, x = i & 7, rank, work = VXK_NONE;
-    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
-    const struct vxk_leaf *now, *old;
-    struct vxk_view view;
-    int tile, gone;
-    uint64_t bits;
-    rank = vxk_popc64(fw->leaf & ((1ull << cell) - 1));
-    now = &a->leaves[(uint64_t)a->s.new_leaf_page[fw->leaf_page + (rank >> 3)] * VXK_LEAVES_A_PAGE +
-                     (rank & 7)];
-    bits = now->active[x];
-    if (!bits)
-        return;
-    old = vxk_frame_old_leaf(a, fw, cell, &tile);
-    if (a->s.code[where] == VXK_CELL_WORK)
-        work = a->s.work_of[where];
-    if (work != VXK_NONE && !a->s.seen[work * 8 + x])
-        work = VXK_NONE;
-    if (work != VXK_NONE)
-        view = vxk_view_cell(a, fw, cell, work);
-    rank = x ? (uint32_t)(now->prefix >> (9 * (x - 1)) & 511) : 0;
-    for (uint32_t y = 0; y < 8; y++) {
-        struct vxk_row row;
-        uint32_t on = (uint32_t)(bits >> (8 * y)) & 255;
-        row.band = row.near = row.free = 0;
-        if (on && work != VXK_NONE)
-            vxk_observe_row(a, &view, x, y, &row);
-        for (; on; on &= on - 1) {
-            uint32_t k = vxk_ctz32(on), n = x << 6 | y << 3 | k, v = 0;
-            int state = VXK_UNKNOWN;
-            if (old && old->active[x] >> (n & 63) & 1) {
-                state = VXK_ACTIVE;
-                v = a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))];
-            } else if (tile || (old && old->free[x] >> (n & 63) & 1)) {
-                state = VXK_FREE;
-            }
-            if ((row.band | (state == VXK_ACTIVE ? row.near | row.free : 0)) >> k & 1) {
-                struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
-                v = vxk_merge(&a->f, state, v, &o, &gone);
-            }
-            a->values[vxk_leaf_value_index(now, rank++)] = v;
-        }
-    }
 }
 
 #endif

@@ -119,15 +119,31 @@ struct vxk_index_morph {
     uint32_t *to;    /* [n_chunks] directions, as chunks, that were added; zero at the start */
     uint32_t shape, radius;
 };
+/* Directions with dx = -1, dx = 1 and so on, as bits. */
+enum {
+    VXK_REACH_X_LOW = 0x1ff,
+    VXK_REACH_X_HIGH = 0x1ff << 18,
+    VXK_REACH_Y_LOW = 0x1c0e07,
+    VXK_REACH_Y_HIGH = VXK_REACH_Y_LOW << 6,
+    VXK_REACH_Z_LOW = 0x1249249,
+    VXK_REACH_Z_HIGH = VXK_REACH_Z_LOW << 2
+};
 /* Chunk directions of a leaf's directions: 27 bits to 27 bits. */
 VXK_FN uint32_t vxk_morph_chunks(uint32_t reach, uint32_t place)
 {
-    uint32_t to = 0;
+    uint32_t to = 0, x_out, y_out, z_out;
     int32_t x, y, z;
     vxk_index_cell_xyz(place, &x, &y, &z);
-    for (int32_t d = 0; d < 27; d++) {
-        int32_t cx = (x + d / 9 - 1) >> 4, cy = (y + d / 3 % 3 - 1) >> 4, cz = (z + d % 3 - 1) >> 4;
-        to |= (reach >> d & 1) << (13 + cx * 9 + cy * 3 + cz);
+    x_out = x == 0 ? VXK_REACH_X_LOW : x == 15 ? VXK_REACH_X_HIGH : 0;
+    y_out = y == 0 ? VXK_REACH_Y_LOW : y == 15 ? VXK_REACH_Y_HIGH : 0;
+    z_out = z == 0 ? VXK_REACH_Z_LOW : z == 15 ? VXK_REACH_Z_HIGH : 0;
+    for (int32_t k = 0; k < 8; k++) {
+        uint32_t part =
+            reach & (k & 4 ? x_out : ~x_out) & (k & 2 ? y_out : ~y_out) & (k & 1 ? z_out : ~z_out);
+        int32_t d = 13 + (k & 4 ? x == 0 ? -9 : 9 : 0) + (k & 2 ? y == 0 ? -3 : 3 : 0) +
+                    (k & 1 ? z == 0 ? -1 : 1 : 0);
+        if (part)
+            to |= 1u << d;
     }
     return to;
 }

@@ -43,41 +43,77 @@ VXK_FN void vxk_index_mark_cells(const struct vxk_index_voxels *a, uint32_t slot
         vxk_atomic_or64(at, cells);
 }
 
-/* Element: a run of coordinates: its chunks and cells. */
-struct vxk_index_voxels_chunks_args {
-    struct vxk_index_voxels op;
-};
-VXK_FN void vxk_index_voxels_chunks(const struct vxk_index_voxels_chunks_args *args, uint32_t i)
+/* Slot of the chunk `key`, added where it is new; VXK_NONE where there is no room.  Most keys are there. */
+VXK_FN uint32_t vxk_index_find_slot(const struct vxk_index_build *b, uint64_t key)
 {
-    const struct vxk_index_voxels *a = &args->op;
-    uint64_t at = (uint64_t)i * VXK_INDEX_RUN, end = at + VXK_INDEX_RUN, key = VXK_NO_KEY, cells = 0;
+    uint32_t slot = (uint32_t)vxk_mix64(key) & b->seen_mask;
+    for (uint32_t step = 0; step < 4; step++) {
+        uint64_t k = vxk_peek64(&b->seen[slot]);
+        if (k == key)
+            return slot;
+        if (k == VXK_NO_KEY)
+            break;
+        slot = (slot + 1) & b->seen_mask;
+    }
+    return vxk_index_add_key(b, key);
+}
+
+/* True for coordinates in one leaf. */
+VXK_FN int vxk_index_same_leaf(int32_t x, int32_t y, int32_t z, int32_t u, int32_t v, int32_t w)
+{
+    return ((x ^ u) | (y ^ v) | (z ^ w)) >> 3 == 0;
+}
+
+/* The chunks and cells of n coordinates. */
+VXK_FN void vxk_index_mark_run(const struct vxk_index_voxels *a, const int32_t *ijk, uint32_t n)
+{
+    uint64_t key = VXK_NO_KEY, cells = 0;
     uint32_t slot = VXK_NONE, word = 0;
-    for (end = end < a->n ? end : a->n; at < end; at++) {
-        int32_t x = a->ijk[3 * at], y = a->ijk[3 * at + 1], z = a->ijk[3 * at + 2];
-        uint32_t w;
+    int32_t u = 0, v = 0, w = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t x = ijk[3 * i], y = ijk[3 * i + 1], z = ijk[3 * i + 2];
+        uint32_t in;
         uint64_t k;
+        if (key != VXK_NO_KEY && vxk_index_same_leaf(x, y, z, u, v, w))
+            continue;
         if (!vxk_index_in_range(x >> 7, y >> 7, z >> 7)) {
             vxk_atomic_add32(&a->b.counts->n_outside, 1);
             continue;
         }
+        u = x;
+        v = y;
+        w = z;
         k = vxk_key(x >> 7, y >> 7, z >> 7);
-        w = vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127);
-        if (k != key || w != word) {
+        in = vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127);
+        if (k != key || in != word) {
             if (slot != VXK_NONE)
                 vxk_index_mark_cells(a, slot, word, cells);
-            if (k != key) {
-                slot = (uint32_t)vxk_mix64(k) & a->b.seen_mask;
-                if (vxk_peek64(&a->b.seen[slot]) != k)
-                    slot = vxk_index_add_key(&a->b, k);
-            }
+            if (k != key)
+                slot = vxk_index_find_slot(&a->b, k);
             key = k;
-            word = w;
+            word = in;
             cells = 0;
         }
         cells |= 1ull << vxk_cell_of((uint32_t)x, (uint32_t)y, (uint32_t)z);
     }
     if (slot != VXK_NONE)
         vxk_index_mark_cells(a, slot, word, cells);
+}
+/* Number of coordinates of run i. */
+VXK_FN uint32_t vxk_index_run(const struct vxk_index_voxels *a, uint32_t i)
+{
+    uint64_t left = a->n - (uint64_t)i * VXK_INDEX_RUN;
+    return left < VXK_INDEX_RUN ? (uint32_t)left : VXK_INDEX_RUN;
+}
+
+/* Element: a run of coordinates: its chunks and cells. */
+struct vxk_index_voxels_chunks_args {
+    struct vxk_index_voxels op;
+};
+VXK_FN void vxk_index_voxels_chunks(const struct vxk_index_voxels_chunks_args *args, uint32_t i)
+{
+    vxk_index_mark_run(&args->op, args->op.ijk + 3 * (uint64_t)i * VXK_INDEX_RUN,
+                       vxk_index_run(&args->op, i));
 }
 
 /* Element: a word of the result. */
@@ -93,40 +129,48 @@ VXK_FN void vxk_index_voxels_words(const struct vxk_index_voxels_words_args *arg
     vxk_index_set_cells(&a->b, i, a->cells[(uint64_t)slot * 64 + (i & 63)]);
 }
 
+/* The bits of n coordinates into the leaves' masks. */
+VXK_FN void vxk_index_set_run(const struct vxk_index_voxels *a, const int32_t *ijk, uint32_t n)
+{
+    uint64_t key = VXK_NO_KEY, bits = 0;
+    uint32_t chunk = VXK_NONE, leaf = VXK_NONE;
+    int32_t u = 0, v = 0, w = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t x = ijk[3 * i], y = ijk[3 * i + 1], z = ijk[3 * i + 2];
+        if (leaf == VXK_NONE || x != u || !vxk_index_same_leaf(x, y, z, u, v, w)) {
+            if (leaf != VXK_NONE)
+                vxk_atomic_or64(&a->b.masks[(uint64_t)leaf * 8 + ((uint32_t)u & 7)], bits);
+            bits = 0;
+            if (leaf == VXK_NONE || !vxk_index_same_leaf(x, y, z, u, v, w)) {
+                uint64_t k = vxk_key(x >> 7, y >> 7, z >> 7);
+                uint32_t cell = vxk_cell_of((uint32_t)x, (uint32_t)y, (uint32_t)z);
+                const struct vxk_index_word *in;
+                if (k != key)
+                    chunk = a->chunk_of[vxk_index_seen_slot(&a->b, k)];
+                key = k;
+                in = &a->b.words[(uint64_t)chunk * 64 +
+                                 vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127)];
+                leaf = in->first + vxk_popc64(in->mask & ((1ull << cell) - 1));
+            }
+            u = x;
+            v = y;
+            w = z;
+        }
+        bits |= 1ull << (((uint32_t)y & 7) << 3 | ((uint32_t)z & 7));
+    }
+    if (leaf != VXK_NONE)
+        vxk_atomic_or64(&a->b.masks[(uint64_t)leaf * 8 + ((uint32_t)u & 7)], bits);
+}
+
 /* Element: a run of coordinates: their bits into the leaves' masks, which are zero at the start. */
 struct vxk_index_voxels_leaves_args {
     struct vxk_index_voxels op;
 };
 VXK_FN void vxk_index_voxels_leaves(const struct vxk_index_voxels_leaves_args *args, uint32_t i)
 {
-    const struct vxk_index_voxels *a = &args->op;
-    uint64_t at = (uint64_t)i * VXK_INDEX_RUN, end = at + VXK_INDEX_RUN, key = VXK_NO_KEY, bits = 0, row = 0;
-    uint32_t chunk = VXK_NONE, place = VXK_NONE, leaf = 0;
-    if (!a->b.counts->made_leaves || a->b.counts->n_outside)
-        return;
-    for (end = end < a->n ? end : a->n; at < end; at++) {
-        int32_t x = a->ijk[3 * at], y = a->ijk[3 * at + 1], z = a->ijk[3 * at + 2];
-        uint64_t k = vxk_key(x >> 7, y >> 7, z >> 7);
-        uint32_t p = vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127) << 6 |
-                     vxk_cell_of((uint32_t)x, (uint32_t)y, (uint32_t)z);
-        if (k != key || p != place || (row & 7) != ((uint64_t)(uint32_t)x & 7)) {
-            if (bits)
-                vxk_atomic_or64(&a->b.masks[row], bits);
-            bits = 0;
-            if (k != key)
-                chunk = a->chunk_of[vxk_index_seen_slot(&a->b, k)];
-            if (k != key || p != place) {
-                const struct vxk_index_word *w = &a->b.words[(uint64_t)chunk * 64 + (p >> 6)];
-                leaf = w->first + vxk_popc64(w->mask & ((1ull << (p & 63)) - 1));
-            }
-            key = k;
-            place = p;
-            row = (uint64_t)leaf * 8 + ((uint32_t)x & 7);
-        }
-        bits |= 1ull << (((uint32_t)y & 7) << 3 | ((uint32_t)z & 7));
-    }
-    if (bits)
-        vxk_atomic_or64(&a->b.masks[row], bits);
+    if (args->op.b.counts->made_leaves && !args->op.b.counts->n_outside)
+        vxk_index_set_run(&args->op, args->op.ijk + 3 * (uint64_t)i * VXK_INDEX_RUN,
+                          vxk_index_run(&args->op, i));
 }
 
 /* Element: a leaf of the result: what goes with its masks. */

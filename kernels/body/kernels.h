@@ -8,6 +8,7 @@
 #include "esdf.h"
 #include "frame.h"
 #include "index.h"
+#include "load.h"
 #include "mesh.h"
 #include "pool.h"
 #include "query.h"

@@ -16,6 +16,26 @@ VXK_FN void vxk_pool_iota(const struct vxk_pool_iota_args *a, uint32_t i)
     a->out[i] = a->first + i;
 }
 
+/* Copies lists of ids: element i is an id, lists one after the other; end[k] = elements up to
+ * the end of list k. */
+enum { VXK_MOVE_LISTS = 3 };
+struct vxk_pool_move_args {
+    const uint32_t *from[VXK_MOVE_LISTS];
+    uint32_t *to[VXK_MOVE_LISTS];
+    uint32_t end[VXK_MOVE_LISTS];
+};
+VXK_FN void vxk_pool_move(const struct vxk_pool_move_args *a, uint32_t i)
+{
+    uint32_t begin = 0;
+    for (int k = 0; k < VXK_MOVE_LISTS; k++) {
+        if (i < a->end[k]) {
+            a->to[k][i - begin] = a->from[k][i - begin];
+            return;
+        }
+        begin = a->end[k];
+    }
+}
+
 /* Element: a slot of the old table: into the larger one. */
 struct vxk_pool_rehash_args {
     const uint64_t *old_keys;

@@ -146,7 +146,7 @@ static void cpu_queue_destroy(struct vxk_queue *q)
 /* Calls run before they return, so there is never anything to wait for. */
 static vx_err cpu_wait(struct vxk_queue *q)
 {
-    (void)q;
+    q->n_waits++;
     return VX_OK;
 }
 
@@ -222,6 +222,7 @@ static vx_err cpu_launch(struct vxk_queue *q, enum vxk_kernel k, const void *arg
     struct launch l;
     if ((unsigned)k >= VXK_N_KERNELS || args_bytes != dev->table[k].args_bytes)
         return VX_E_INVALID;
+    q->n_launches++;
     l.run = dev->table[k].run;
     l.args = args;
     vxk_workers_run(dev->workers, cpu_queue(q)->urgent, run_launch, &l, n, n / share + 1);

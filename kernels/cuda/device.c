@@ -188,6 +188,7 @@ static void cuda_queue_destroy(struct vxk_queue *queue)
 static vx_err cuda_wait(struct vxk_queue *q)
 {
     VX_TRY_RET(vxk_cuda_enter(q));
+    q->n_waits++;
     return vxk_cuda_check(q, cudaStreamSynchronize(cuda_queue(q)->stream), "wait");
 }
 
@@ -290,6 +291,7 @@ static vx_err launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, s
     VX_TRY_RET(vxk_cuda_enter(q));
     if (n == 0)
         return VX_OK;
+    q->n_launches++;
     if (tuned[k] && cuda_dev(q->dev)->tuned) {
         const struct vxk_cuda_launch l = {.stream = cuda_queue(q)->stream,
                                           .n_multiprocessors = n_multiprocessors,
@@ -297,7 +299,9 @@ static vx_err launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, s
                                           .n = n,
                                           .n_dev = n_dev,
                                           .per = per};
-        return vxk_cuda_check(q, tuned[k](&l), vxk_kernel_name(k));
+        cudaError_t e = tuned[k](&l);
+        if (e != cudaErrorNotSupported) /* else the variant does not know what these arguments ask for */
+            return vxk_cuda_check(q, e, vxk_kernel_name(k));
     }
     /* Few elements are heavy ones as a rule: smaller blocks spread them over more multiprocessors. */
     while (block.x > MIN_BLOCK && n <= block.x / 2 * n_multiprocessors)

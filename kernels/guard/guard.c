@@ -168,6 +168,7 @@ static void guard_queue_destroy(struct vxk_queue *q)
 
 static vx_err guard_wait(struct vxk_queue *q)
 {
+    q->n_waits++;
     return guard_queue(q)->poisoned ? VX_E_DEVICE : VX_OK;
 }
 
@@ -225,6 +226,7 @@ static vx_err guard_launch(struct vxk_queue *q, enum vxk_kernel k, const void *a
 {
     if (guard_queue(q)->poisoned)
         return VX_E_DEVICE;
+    q->n_launches++;
     return leave(q, cpu_of(q->dev)->ops->launch(enter(q), k, args, args_bytes, n));
 }
 
@@ -235,6 +237,7 @@ static vx_err guard_launch_counted(struct vxk_queue *q, enum vxk_kernel k, const
         return VX_E_INVALID;
     if (!is_device(q, n_dev, sizeof *n_dev))
         return VX_E_DEVICE;
+    q->n_launches++;
     return leave(q, cpu_of(q->dev)->ops->launch_counted(enter(q), k, args, args_bytes, n_dev, per, n_max));
 }
 

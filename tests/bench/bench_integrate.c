@@ -4,15 +4,16 @@
  * Frames come from the reader that `voxelctl play` uses, with its defaults and stamps, so the digest is the
  * daemon's. A first, untimed pass validates: every frame is integrated or counted as refused, every reading
  * is accounted for, the map is not empty.  Each timed pass fills a new map and must come to the same digest.
- * The clock runs while vx_map_integrate does, that is from the frame in host memory to the published epoch;
- * reading files is not in it. One JSON line on stdout; words on stderr.
+ * The clock runs while vx_map_integrate does, that is from the frame in host memory to the published epoch:
+ * memory of vx_device_alloc_host, which a receiver of frames fills while the frame before is integrated.
+ * Reading files is not in it.  One JSON line on stdout; words on stderr.
  */
+#include "bench_frames.h"
 #include "bench_util.h"
 #include "ply.h"
 #include "vx/map.h"
 #include "vx/mesh.h"
 #include "vx/query.h"
-#include "vxc_reader.h"
 
 #include <errno.h>
 #include <math.h>
@@ -24,7 +25,7 @@ struct options {
     struct vxc_reader_options reader;
     struct vx_map_params map;
     struct vx_device_params device;
-    uint64_t repeat;
+    uint64_t repeat, far_copies;
     bool no_carving, esdf;
 };
 
@@ -32,6 +33,7 @@ struct options {
 struct pass {
     uint64_t n_integrated, n_refused, n_unreadable;
     uint64_t n_used, n_readings;
+    uint64_t n_launches, n_waits;
     uint8_t digest[32];
     struct vx_map_info info;
 };
@@ -52,6 +54,7 @@ static const char USAGE[] =
     "  --frames N               only the first N frames\n"
     "  --min-range M  --max-range M  --no-carving\n"
     "  --repeat K               timed passes (default 1; 0: validate only, times are 0)\n"
+    "  --far-copies K           the same frames K times elsewhere in the map before (default 0)\n"
     "  --mesh FILE.ply          mesh the map, time it, write it\n"
     "  --esdf                   time the distance field and batches of 1000 points\n";
 
@@ -96,6 +99,8 @@ static bool parse_option(struct options *o, const char *name, const char *value)
         return bench_parse_uint(value, 4096, &n) && ((o->device.n_threads = (int)n), true);
     if (strcmp(name, "--pool-cap") == 0)
         return bench_parse_uint(value, UINT64_MAX, &o->device.cap_bytes);
+    if (strcmp(name, "--far-copies") == 0)
+        return bench_parse_uint(value, 1000, &o->far_copies);
     if (strcmp(name, "--repeat") == 0)
         return bench_parse_uint(value, 10000, &o->repeat);
     return false;
@@ -122,46 +127,38 @@ static bool parse_options(int argc, char **argv, struct options *o)
     return o->workload != NULL;
 }
 
-static void convert(const struct vxc_frame *in, const struct vxc_sensing *sensing, bool no_carving,
-                    struct vx_frame *out)
-{
-    *out = (struct vx_frame){
-        .sensor = in->sensor == VXC_DEPTH    ? VX_DEPTH
-                  : in->sensor == VXC_POINTS ? VX_POINTS
-                                             : VX_RANGE,
-        .stamp_ns = in->stamp_ns,
-        .n_poses = 1,
-        .width = in->width,
-        .height = in->height,
-        .fx = in->fx,
-        .fy = in->fy,
-        .cx = in->cx,
-        .cy = in->cy,
-        .encoding = in->encoding == VXC_U16 ? VX_U16 : VX_F32,
-        .units_per_m = in->units_per_m,
-        .data = in->data,
-        .data_bytes = in->data_bytes,
-        .first_azimuth_rad = in->first_azimuth_rad,
-        .azimuth_step_rad = in->azimuth_step_rad,
-        .elevation_rad = in->elevation_rad,
-        .min_range_m = sensing->min_range_m,
-        .max_range_m = sensing->max_range_m,
-        .no_return_value = sensing->no_return_value,
-        .invalid_zero = sensing->invalid_zero,
-        .no_carving = no_carving,
-    };
-    memcpy(out->pose[0].position_m, in->pose.position_m, sizeof out->pose[0].position_m);
-    memcpy(out->pose[0].rotation_xyzw, in->pose.rotation_xyzw, sizeof out->pose[0].rotation_xyzw);
-}
-
 static uint64_t count_sum(const struct vx_frame_counts *c)
 {
     return c->used + c->no_return + c->zero + c->negative + c->nan + c->saturated + c->too_near + c->outside;
 }
 
-/* Feeds every frame of the reader to the map.  samples may be NULL: nothing is timed. */
-static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct options *o, struct pass *pass,
-                   struct bench_samples *samples, struct vx_detail *detail)
+/* Where frames are staged; grows. */
+struct stage {
+    struct vx_device *device;
+    void *ptr;
+    uint64_t bytes;
+};
+
+/* Copies the payload into staging memory. */
+static vx_err stage_frame(struct stage *stage, struct vx_frame *frame)
+{
+    if (stage->bytes < frame->data_bytes) {
+        vx_device_free_host(stage->device, stage->ptr);
+        *stage = (struct stage){.device = stage->device};
+        VX_TRY_RET(vx_device_alloc_host(stage->device, frame->data_bytes, &stage->ptr));
+        stage->bytes = frame->data_bytes;
+    }
+    if (frame->data_bytes)
+        memcpy(stage->ptr, frame->data, frame->data_bytes);
+    frame->data = stage->ptr;
+    return VX_OK;
+}
+
+/* Feeds every frame of the reader to the map, moved by away_m along y.  samples may be NULL: nothing is
+ * timed. */
+static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct options *o, double away_m,
+                   struct stage *stage, struct pass *pass, struct bench_samples *samples,
+                   struct vx_detail *detail)
 {
     for (;;) {
         struct vxc_frame read;
@@ -176,7 +173,9 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
             pass->n_unreadable++;
             continue;
         }
-        convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
+        bench_frame_convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
+        frame.pose[0].position_m[1] += away_m;
+        VX_TRY_RET(stage_frame(stage, &frame));
         const double start = bench_now_ms();
         const vx_err err = vx_map_integrate(map, &frame, &result, detail);
         const double elapsed = bench_now_ms() - start;
@@ -197,26 +196,39 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
                            (unsigned long long)readings, (unsigned long long)count_sum(&result.counts));
         pass->n_integrated++;
         pass->n_used += result.counts.used;
+        pass->n_launches += result.n_launches;
+        pass->n_waits += result.n_waits;
         pass->n_readings += readings;
     }
 }
 
-/* One pass into a new map, which stays with the caller when `keep` is given. */
+/* Farther than any workload reaches. */
+#define FAR_M 1000.0
+
+/* One pass into a new map (far copies first, not timed), which stays with the caller when `keep` is given. */
 static vx_err run_pass(struct vx_device *device, const struct options *o, struct pass *pass,
                        struct bench_samples *samples, struct vx_map **keep, struct vx_detail *detail)
 {
     struct vx_map *map = NULL;
     struct vxc_reader *reader = NULL;
+    struct stage stage = {.device = device};
     vx_err err;
-    *pass = (struct pass){0};
-    VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));
     VX_TRY(vx_map_create(device, "bench", &o->map, &map, detail));
-    VX_TRY(feed(map, reader, o, pass, samples, detail));
+    for (uint64_t copy = o->far_copies;; copy--) {
+        *pass = (struct pass){0};
+        VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));
+        VX_TRY(feed(map, reader, o, (double)copy * FAR_M, &stage, pass, copy ? NULL : samples, detail));
+        vxc_reader_close(reader);
+        reader = NULL;
+        if (!copy)
+            break;
+    }
     VX_TRY(vx_map_digest(map, pass->digest, NULL));
     VX_TRY(vx_map_get_info(map, &pass->info));
-    if (pass->info.n_frames != pass->n_integrated)
+    if (pass->info.n_frames != pass->n_integrated * (o->far_copies + 1))
         VX_TRY(vx_fail(detail, VX_E_INTERNAL, "n_frames", "the map counts %llu frames of %llu integrated",
-                       (unsigned long long)pass->info.n_frames, (unsigned long long)pass->n_integrated));
+                       (unsigned long long)pass->info.n_frames,
+                       (unsigned long long)(pass->n_integrated * (o->far_copies + 1))));
     if (pass->n_integrated == 0 || pass->info.n_voxels == 0)
         VX_TRY(vx_fail(detail, VX_E_INVALID, "workload",
                        "the map stayed empty: %llu frames integrated, %llu "
@@ -231,6 +243,7 @@ static vx_err run_pass(struct vx_device *device, const struct options *o, struct
 fail:
     if (map)
         vx_map_destroy(map);
+    vx_device_free_host(device, stage.ptr);
     vxc_reader_close(reader);
     return err;
 }
@@ -333,6 +346,7 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
            "\"readings\":%llu,\"mean_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,\"voxels\":%llu,\"leaves\":"
            "%llu,"
            "\"tiles\":%llu,\"chunks\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,\"bytes_per_voxel\":%.4f,"
+           "\"far_copies\":%llu,\"launches_a_frame\":%.2f,\"waits_a_frame\":%.2f,"
            "\"digest\":\"%s\",\"backend\":\"%s\",\"device\":",
            o->map.voxel_size_m, o->map.mode == VX_TSDF ? "tsdf" : "occupancy",
            (unsigned long long)pass->n_integrated, (unsigned long long)pass->n_refused,
@@ -341,7 +355,9 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
            bench_quantile(samples, 0.99), (unsigned long long)pass->info.n_voxels,
            (unsigned long long)pass->info.n_leaves, (unsigned long long)pass->info.n_tiles,
            (unsigned long long)pass->info.n_chunks, (unsigned long long)pass->info.used_bytes,
-           (unsigned long long)stats->peak_bytes, pass->info.bytes_per_voxel, digest, stats->backend);
+           (unsigned long long)stats->peak_bytes, pass->info.bytes_per_voxel,
+           (unsigned long long)o->far_copies, (double)pass->n_launches / (double)pass->n_integrated,
+           (double)pass->n_waits / (double)pass->n_integrated, digest, stats->backend);
     bench_json_string(stdout, stats->name);
     printf(",\"version\":\"%s\"", VOXELD_VERSION);
 }

@@ -1,4 +1,4 @@
-# Distance field, queries and mesh against slow references, on every backend.
+# Distance field, queries and mesh against slow references, on every backend, and with the tuned kernels off.
 add_library(vx_oracle_maps STATIC oracle/random_map.c oracle/field_dump.c)
 target_include_directories(vx_oracle_maps PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/oracle)
 target_link_libraries(vx_oracle_maps PUBLIC vx_grid_fixture)
@@ -6,6 +6,10 @@ foreach(topic esdf mesh query)
   add_library(oracle_${topic}_suite OBJECT oracle/test_${topic}.c)
   target_link_libraries(oracle_${topic}_suite PRIVATE vx_oracle_maps PkgConfig::CHECK)
   vx_test(oracle_${topic} LABELS oracle SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps)
-  vx_test(oracle_${topic}_guard LABELS oracle backend SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps ARGS guard)
+  vx_test(oracle_${topic}_guard LABELS oracle backend SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps ARGS guard TIMEOUT 600)
   vx_test(oracle_${topic}_cuda LABELS oracle gpu SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps ARGS cuda)
+  add_test(NAME oracle_${topic}_cuda_bodies COMMAND oracle_${topic}_cuda cuda)
+  set_tests_properties(oracle_${topic}_cuda_bodies PROPERTIES LABELS "oracle;gpu" TIMEOUT 300 SKIP_RETURN_CODE 77
+    ENVIRONMENT "CK_FORK=no;VOXELD_CUDA_TUNED=0")
+  vx_list_test(oracle_${topic}_cuda_bodies 300 "oracle;gpu" "VOXELD_CUDA_TUNED=0" "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/oracle_${topic}_cuda;cuda")
 endforeach()

@@ -263,7 +263,7 @@ START_TEST(huge_distances)
     struct scene s;
     static struct met met[MAX_MET];
     open_scene(&s, 0);
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < 4; k++) {
         const struct voxel *goal = &s.active[grid_fixture_random(&s.seed) % s.n];
         double o[3], d[3], from, to;
         uint32_t n, found = 0;
@@ -272,9 +272,9 @@ START_TEST(huge_distances)
             o[a] = a == k % 3 ? (k % 2 ? 134217727.5 : -134217727.5) : x;
             d[a] = x - o[a];
         }
-        n = walk(&s, o, d, 0, 1e300, 1, met);
+        n = walk(&s, o, d, 0, 2, 1, met);
         for (uint32_t i = 0; i < n; i++) {
-            ck_assert(slab(o, d, met[i].v, 0, 1e300, &from, &to));
+            ck_assert(slab(o, d, met[i].v, 0, 2, &from, &to));
             found += memcmp(met[i].v, goal->v, sizeof met[i].v) == 0;
         }
         ck_assert_uint_eq(found, 1);

@@ -296,7 +296,7 @@ static const struct {
     uint32_t radius, n_edits;
     int32_t spread;
     int occupancy;
-} updates[] = {{10, 400, 40, 0}, {3, 250, 90, 0}, {8, 200, 20, 1}, {20, 100, 60, 0}, {63, 50, 10, 0}};
+} updates[] = {{10, 420, 40, 0}, {3, 270, 90, 0}, {8, 200, 20, 1}, {20, 80, 60, 0}, {63, 30, 10, 0}};
 
 /* 1,000 edits in all, each followed by an update that must equal a build from nothing, bit for bit. */
 START_TEST(update_equals_rebuild)

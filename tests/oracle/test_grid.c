@@ -438,6 +438,7 @@ START_TEST(refusals)
     ck_refused(vx_grid_erode(grid_engine, g, VX_FACES, 2, &r, detail), VX_E_INVALID, "radius");
     ck_refused(vx_grid_dilate(grid_engine, NULL, VX_BOX, 1, &r, detail), VX_E_INVALID, "grid");
     ck_refused(vx_grid_prune(grid_engine, g, NULL, &r, detail), VX_E_INVALID, "keep");
+    ck_refused(vx_grid_prune(grid_engine, g, vx_grid_view(g)->masks + 1, &r, detail), VX_E_INVALID, "keep");
     ck_refused(vx_grid_from_map(grid_engine, NULL, VX_ACTIVE, &r, detail), VX_E_INVALID, "map");
     ck_assert_ptr_null(r);
     grid_check(g, &s, "untouched");

@@ -5,10 +5,11 @@
  * can be made to stand still: work on a map whose name begins with "gated" waits until the file named by
  * FAKE_CORE_GATE exists (or until it is cancelled).  Other names with a meaning: "nomem..." can't be created,
  * "full..." refuses every frame, "broken..." has a device error at the first one, "bigmesh..." has a mesh of
- * several parts.
+ * several parts, "bigfile..." is exported to a file of several.  An import takes what an export gives.
  */
 #include "vx/map.h"
 #include "vx/mesh.h"
+#include "vx/nvdb.h"
 #include "vx/query.h"
 
 #include <math.h>
@@ -281,4 +282,66 @@ void vx_mesh_fini(struct vx_mesh *mesh)
     free(mesh->vertices);
     free(mesh->normals);
     free(mesh->triangles);
+}
+
+/* ------------------------------------------------------------------ files */
+
+enum { SMALL_FILE = 1000, BIG_FILE = 5500000 };
+
+static uint8_t file_byte(uint64_t at)
+{
+    return (uint8_t)(at * 7 + (at >> 8) + (at >> 20));
+}
+
+vx_err vx_nvdb_write(struct vx_map *map, const struct vx_nvdb_export *options, int fd,
+                     struct vx_nvdb_summary *out, struct vx_reply *reply, struct vx_detail *detail)
+{
+    const struct vx_query_options query = {.min_epoch = options->min_epoch,
+                                           .cancelled = options->watch.cancelled,
+                                           .context = options->watch.context};
+    uint64_t n = starts(map, "bigfile") ? BIG_FILE : SMALL_FILE;
+    options->watch.progress(options->watch.context, 1, n);
+    VX_TRY_RET(begin(map, &query, reply, detail));
+    if (options->layer == VX_NVDB_OCCUPANCY)
+        return vx_fail(detail, VX_E_INVALID, "layer", "the fake core holds tsdf");
+    if (n > options->max_bytes)
+        return vx_fail(detail, VX_E_EXHAUSTED, "limits.spool_bytes", "too large");
+    uint8_t *bytes = malloc(n);
+    for (uint64_t i = 0; i < n; ++i)
+        bytes[i] = file_byte(i + options->format);
+    ssize_t k = pwrite(fd, bytes, n, 0);
+    free(bytes);
+    *out = (struct vx_nvdb_summary){.n_bytes = n, .n_voxels = 12, .n_leaves = 3};
+    return k == (ssize_t)n ? VX_OK : vx_fail(detail, VX_E_UNAVAILABLE, "file", "cannot be written");
+}
+
+vx_err vx_nvdb_read(struct vx_device *device, const char *name, const struct vx_nvdb_import *options, int fd,
+                    uint64_t n_bytes, struct vx_map **out, struct vx_nvdb_summary *summary,
+                    struct vx_detail *detail)
+{
+    struct vx_map_params params = options->params;
+    const struct vx_query_options query = {.cancelled = options->watch.cancelled,
+                                           .context = options->watch.context};
+    *out = NULL;
+    for (uint64_t i = 0; i < n_bytes; i += 4096) {
+        uint8_t bytes[4096];
+        ssize_t k = pread(fd, bytes, sizeof bytes, (off_t)i);
+        for (ssize_t b = 0; b < k; ++b)
+            if (bytes[b] != file_byte(i + (uint64_t)b))
+                return vx_fail(detail, VX_E_INVALID, "magic", "byte %llu is wrong",
+                               (unsigned long long)(i + (uint64_t)b));
+    }
+    options->watch.progress(options->watch.context, n_bytes, n_bytes);
+    params.voxel_size_m = 0.5;
+    params.truncation_voxels = options->weight; /* shows that it arrived */
+    *summary = (struct vx_nvdb_summary){.n_bytes = n_bytes, .n_voxels = n_bytes};
+    VX_TRY_RET(vx_map_create(device, name, &params, out, detail));
+    (*out)->info.epoch = 1;
+    (*out)->info.n_voxels = n_bytes;
+    vx_err err = wait_at_gate(*out, &query);
+    if (err != VX_OK) {
+        vx_map_destroy(*out);
+        *out = NULL;
+    }
+    return err;
 }

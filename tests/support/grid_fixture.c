@@ -558,6 +558,12 @@ vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, str
     return q->dev->ops->wait(q);
 }
 
+uint64_t vx__scratch_budget(const struct vx_map *map)
+{
+    (void)map;
+    return 128 << 20;
+}
+
 struct vxk_dev *vx__map_dev(struct vx_map *map)
 {
     return map->dev;

@@ -5,7 +5,7 @@
 #
 # generated: cpu with 1 and 2 threads and guard, on rendered workloads; pinned by tests/golden/digests.txt
 # real:      the same on recorded data (VOXELD_TEST_DATA, or ../shared/data beside the checkout)
-# cuda:      the GPU against cpu, on both
+# cuda:      the GPU against cpu, on both; with the variants written for CUDA and without (cuda-plain)
 # daemon:    play into a running voxeld against bench_integrate
 # VOXELD_UPDATE_GOLDEN=1 rewrites the golden file.  Exit: 77 when what the case needs is not here.
 set -euo pipefail
@@ -34,9 +34,10 @@ fail() {
 
 # Digest of a workload: PATH VOXEL_M MODE FRAMES BACKEND THREADS.  Fails when bench_integrate does.
 digest_of() {
-    local line
-    line=$("$bin/bench_integrate" --workload "$1" --voxel "$2" --mode "$3" --frames "$4" --backend "$5" --threads "$6" --repeat 0 \
-        2>"$work/bench.log") || return 1
+    local line tuned=1
+    [ "$5" != cuda-plain ] || tuned=0
+    line=$(VOXELD_CUDA_TUNED=$tuned "$bin/bench_integrate" --workload "$1" --voxel "$2" --mode "$3" --frames "$4" \
+        --backend "${5%-plain}" --threads "$6" --repeat 0 2>"$work/bench.log") || return 1
     sed -n 's/.*"digest":"\([0-9a-f]\{64\}\)".*/\1/p' <<<"$line"
 }
 
@@ -127,8 +128,8 @@ case $mode in
             echo "SKIP: no CUDA device: $(tail -n 1 "$work/bench.log")"
             exit 77
         fi
-        generated cpu:0 cuda:0
-        [ ! -d "$data" ] || recorded cpu:0 cuda:0
+        generated cpu:0 cuda:0 cuda-plain:0
+        [ ! -d "$data" ] || recorded cpu:0 cuda:0 cuda-plain:0
         ;;
     daemon)
         render

@@ -16,3 +16,4 @@ vx_core_test(core_store_faults SOURCES unit/core/test_store_faults.c BACKENDS cp
 target_link_options(core_store_faults_cpu PRIVATE -Wl,--wrap=malloc -Wl,--wrap=calloc)
 vx_core_test(core_store_threads SOURCES unit/core/test_store_threads.c BACKENDS cpu cuda)
 vx_core_test(core_equal SOURCES unit/core/test_equal.c BACKENDS cpu guard cuda)
+vx_core_test(core_load SOURCES unit/core/test_load.c BACKENDS cpu guard cuda)

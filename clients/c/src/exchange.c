@@ -56,6 +56,33 @@ static void grant(struct vxc__exchange *x, uint32_t parts)
         finish(x, err);
 }
 
+static void tell(const struct vxc__exchange *x, enum vxc_stage stage, uint64_t done, uint64_t total)
+{
+    if (x->flow && x->flow->progress)
+        x->flow->progress(x->flow->context, stage, done, total);
+}
+
+/* The next n bytes of the answer's body: into memory, or on to whom they are for. */
+static bool keep(struct vxc__exchange *x, const struct vxc__message *message, size_t n)
+{
+    if (n == 0)
+        return true;
+    const void *bytes = zmq_msg_data((zmq_msg_t *)&message->payload);
+    if (x->flow && x->flow->take) {
+        const vx_err err = x->flow->take(x->flow->context, bytes, n, &x->why);
+        if (err != VX_OK) {
+            x->refused = true;
+            finish(x, err);
+            return false;
+        }
+    } else {
+        memcpy(x->down + x->down_got, bytes, n);
+    }
+    x->down_got += n;
+    tell(x, VXC_STAGE_SENDING, x->down_got, x->down_bytes);
+    return true;
+}
+
 /* The answer's header: its body is in the message, or follows in parts. */
 static void take_answer(struct vxc__exchange *x, struct vxc__message *message)
 {
@@ -63,7 +90,8 @@ static void take_answer(struct vxc__exchange *x, struct vxc__message *message)
     message->header = NULL;
     const size_t n = message->has_payload ? zmq_msg_size(&message->payload) : 0;
     x->down_bytes = x->answer->body_bytes > 0 ? x->answer->body_bytes : n;
-    if (x->down_bytes > 0 && !(x->down = malloc(x->down_bytes))) {
+    const bool passes = x->flow && x->flow->take;
+    if (x->down_bytes > 0 && !passes && !(x->down = malloc(x->down_bytes))) {
         finish(x, vx_fail(&x->why, VX_E_NOMEM, "", "no memory for an answer of %zu bytes", x->down_bytes));
         return;
     }
@@ -71,10 +99,8 @@ static void take_answer(struct vxc__exchange *x, struct vxc__message *message)
         grant(x, DOWNLOAD_PARTS);
         return;
     }
-    if (n > 0)
-        memcpy(x->down, zmq_msg_data(&message->payload), n);
-    x->down_got = n;
-    x->done = true;
+    if (keep(x, message, n))
+        x->done = true;
 }
 
 static void take_part(struct vxc__exchange *x, const struct vxc__message *message)
@@ -88,9 +114,8 @@ static void take_part(struct vxc__exchange *x, const struct vxc__message *messag
                vx_fail(&x->why, VX_E_INTERNAL, "part", "part %u of the answer is out of place", part->index));
         return;
     }
-    if (n > 0)
-        memcpy(x->down + x->down_got, zmq_msg_data((zmq_msg_t *)&message->payload), n);
-    x->down_got += n;
+    if (!keep(x, message, n))
+        return;
     x->down_index++;
     if (part->last)
         x->done = true;
@@ -112,6 +137,7 @@ static void take(struct vxc__exchange *x, struct vxc__message *message, Voxeld__
         take_part(x, message);
         return;
     case VOXELD__V1__HEADER__BODY_PROGRESS:
+        tell(x, VXC_STAGE_RUNNING, message->header->progress->done, message->header->progress->total);
         return;
     default:
         break;
@@ -173,23 +199,46 @@ static void cancel(struct vxc__exchange *x)
                              NULL); /* the answer is not waited for either way */
 }
 
+/* Bytes of the request's body from up_sent on, from memory or from whom they come; *buffer: the caller's to
+ * free. */
+static vx_err next_bytes(struct vxc__exchange *x, size_t n, const uint8_t **out, uint8_t **buffer,
+                         struct vx_detail *detail)
+{
+    if (!x->flow || !x->flow->give) {
+        *out = x->up + x->up_sent;
+        return VX_OK;
+    }
+    if (!*buffer && !(*buffer = malloc(x->endpoint->client->limits.part_bytes)))
+        return vx_fail(detail, VX_E_NOMEM, "", "no memory for a part");
+    *out = *buffer;
+    return x->flow->give(x->flow->context, x->up_sent, *buffer, n, detail);
+}
+
 /* Sends as many parts of the request's body as there is credit for. */
 static vx_err send_parts(struct vxc__exchange *x, struct vx_detail *detail)
 {
     const size_t most = x->endpoint->client->limits.part_bytes;
+    uint8_t *buffer = NULL;
+    vx_err err = VX_OK;
     for (; x->up_credit > 0 && x->up_sent < x->up_bytes; x->up_credit--) {
+        const uint8_t *bytes = NULL;
         Voxeld__V1__Part part = VOXELD__V1__PART__INIT;
         vxw_header header = VOXELD__V1__HEADER__INIT;
-        const size_t left = x->up_bytes - x->up_sent, n = left < most ? left : most;
+        const uint64_t left = x->up_bytes - x->up_sent;
+        const size_t n = left < most ? (size_t)left : most;
+        VX_TRY(next_bytes(x, n, &bytes, &buffer, detail));
         part.index = x->up_index++;
         part.last = n == left;
         header.req_id = x->req_id;
         header.body_case = VOXELD__V1__HEADER__BODY_PART;
         header.part = &part;
-        VX_TRY_RET(vxc__endpoint_send(x->endpoint, &header, x->up + x->up_sent, n, detail));
+        VX_TRY(vxc__endpoint_send(x->endpoint, &header, bytes, n, detail));
         x->up_sent += n;
+        tell(x, VXC_STAGE_SENDING, x->up_sent, x->up_bytes);
     }
-    return VX_OK;
+fail:
+    free(buffer);
+    return err;
 }
 
 /* Until the answer is whole, or something ends the wait. */
@@ -200,6 +249,8 @@ static vx_err await(struct vxc__exchange *x, uint32_t timeout_ms, struct vx_deta
     uint64_t seen = x->progress, since = vxc__now_ms();
     for (;;) {
         VX_TRY_RET(vxc__dispatch(client, detail));
+        if (x->done && x->refused)
+            cancel(x); /* the rest of the answer is not wanted */
         if (x->done)
             return x->err != VX_OK ? vx_fail(detail, x->err, x->why.field, "%s", x->why.text) : VX_OK;
         if (x->endpoint->n_lost != n_lost)
@@ -208,7 +259,11 @@ static vx_err await(struct vxc__exchange *x, uint32_t timeout_ms, struct vx_deta
             cancel(x);
             return vx_fail(detail, VX_E_CANCELLED, "", "interrupted");
         }
-        VX_TRY_RET(send_parts(x, detail));
+        const vx_err err = send_parts(x, detail);
+        if (err != VX_OK) {
+            cancel(x);
+            return err;
+        }
         const uint64_t now = vxc__now_ms();
         if (x->progress != seen) {
             seen = x->progress;
@@ -229,7 +284,7 @@ vx_err vxc__exchange_run(struct vxc__exchange *x, vxw_header *header, uint32_t t
     x->req_id = client->next_req_id++;
     x->expected = expected;
     header->req_id = x->req_id;
-    const bool in_parts = x->up_bytes > client->limits.part_bytes;
+    const bool in_parts = x->up_bytes > (x->flow ? 0 : client->limits.part_bytes);
     header->body_bytes = in_parts ? x->up_bytes : 0;
     client->exchange = x;
     vx_err err;
@@ -245,15 +300,16 @@ vx_err vxc__exchange_run(struct vxc__exchange *x, vxw_header *header, uint32_t t
     return err;
 }
 
-vx_err vxc__call(struct vxc_client *client, enum vxc__place place, vxw_header *header, const void *body,
-                 size_t n, Voxeld__V1__Header__BodyCase expected, struct vxc__exchange *x,
-                 struct vx_detail *detail)
+/* flow NULL: body [n] is in memory. */
+static vx_err call(struct vxc_client *client, enum vxc__place place, vxw_header *header, const void *body,
+                   uint64_t n, const struct vxc__flow *flow, Voxeld__V1__Header__BodyCase expected,
+                   struct vxc__exchange *x, struct vx_detail *detail)
 {
     vx_err err = VX_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
         struct vxc__endpoint *endpoint;
         struct vx_detail why = {"", ""};
-        *x = (struct vxc__exchange){.up = body, .up_bytes = n};
+        *x = (struct vxc__exchange){.up = body, .up_bytes = n, .flow = flow};
         VX_TRY_RET(vxc__endpoint_greet(client, place, &endpoint, detail));
         x->endpoint = endpoint;
         err = vxc__exchange_run(x, header, client->timeout_ms, expected, &why);
@@ -269,4 +325,18 @@ vx_err vxc__call(struct vxc_client *client, enum vxc__place place, vxw_header *h
         vxc__exchange_fini(x);
     }
     return err;
+}
+
+vx_err vxc__call(struct vxc_client *client, enum vxc__place place, vxw_header *header, const void *body,
+                 size_t n, Voxeld__V1__Header__BodyCase expected, struct vxc__exchange *x,
+                 struct vx_detail *detail)
+{
+    return call(client, place, header, body, n, NULL, expected, x, detail);
+}
+
+vx_err vxc__call_flow(struct vxc_client *client, enum vxc__place place, vxw_header *header, uint64_t n,
+                      const struct vxc__flow *flow, Voxeld__V1__Header__BodyCase expected,
+                      struct vxc__exchange *x, struct vx_detail *detail)
+{
+    return call(client, place, header, NULL, n, flow, expected, x, detail);
 }

@@ -54,12 +54,21 @@ struct vxc__message {
     bool has_payload;
 };
 
+/* Bodies that pass through: NULL functions are not used. */
+struct vxc__flow {
+    vx_err (*give)(void *context, uint64_t at, void *out, size_t n, struct vx_detail *detail); /* up */
+    vx_err (*take)(void *context, const void *bytes, size_t n, struct vx_detail *detail);      /* down */
+    vxc_progress_fn progress;
+    void *context;
+};
+
 /* One request and its answer. */
 struct vxc__exchange {
     struct vxc__endpoint *endpoint;
     uint64_t req_id;
     Voxeld__V1__Header__BodyCase expected; /* type of the answer */
     const uint8_t *up;                     /* body of the request; the caller's */
+    const struct vxc__flow *flow;          /* bodies that are not held in memory, or NULL */
     size_t up_bytes, up_sent;
     uint32_t up_index, up_credit;
     vxw_header *answer; /* owned; set when the answer's header came */
@@ -67,7 +76,8 @@ struct vxc__exchange {
     size_t down_bytes, down_got;
     uint32_t down_index;
     bool done;
-    vx_err err; /* an ERROR came, or the daemon broke the protocol */
+    bool refused; /* by whom the answer's body is for: the daemon still sends it */
+    vx_err err;   /* an ERROR came, or the daemon broke the protocol */
     struct vx_detail why;
     uint64_t progress; /* counts what arrived, to measure silence */
 };
@@ -119,6 +129,10 @@ vx_err vxc__exchange_run(struct vxc__exchange *x, vxw_header *header, uint32_t t
 vx_err vxc__call(struct vxc_client *client, enum vxc__place place, vxw_header *header, const void *body,
                  size_t n, Voxeld__V1__Header__BodyCase expected, struct vxc__exchange *x,
                  struct vx_detail *detail);
+/* The same with bodies that pass through `flow`; x->down stays NULL when it takes the answer's. */
+vx_err vxc__call_flow(struct vxc_client *client, enum vxc__place place, vxw_header *header, uint64_t n,
+                      const struct vxc__flow *flow, Voxeld__V1__Header__BodyCase expected,
+                      struct vxc__exchange *x, struct vx_detail *detail);
 void vxc__exchange_fini(struct vxc__exchange *x);
 /* Takes in everything that has arrived.  Errors: as vxc__endpoint_receive. */
 vx_err vxc__dispatch(struct vxc_client *client, struct vx_detail *detail);
@@ -129,6 +143,7 @@ bool vxc__take_interrupt(struct vxc_client *client);
 
 /* ---- maps.c */
 
+void vxc__info_of(const Voxeld__V1__MapInfoReply *in, struct vxc_map_info *out);
 void vxc__state_of(const Voxeld__V1__MapState *in, struct vxc_map_state *out);
 /* Copies a bytes field into a string of n bytes, cut where it is too long. */
 void vxc__text_of(ProtobufCBinaryData in, char *out, size_t n);

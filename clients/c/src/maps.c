@@ -67,7 +67,7 @@ static void params_of(const Voxeld__V1__MapParams *in, struct vxc_map_params *ou
     out->limit_bytes = in->limit_bytes;
 }
 
-static void info_of(const Voxeld__V1__MapInfoReply *in, struct vxc_map_info *out)
+void vxc__info_of(const Voxeld__V1__MapInfoReply *in, struct vxc_map_info *out)
 {
     memset(out, 0, sizeof *out);
     vxc__state_of(in->map, &out->state);
@@ -120,7 +120,7 @@ vx_err vxc_map_create(struct vxc_client *client, const char *name, const struct 
     const vx_err err =
         vxc__call(client, VXC__ADMIN, &header, NULL, 0, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY, &x, detail);
     if (err == VX_OK && info)
-        info_of(x.answer->map_info_reply, info);
+        vxc__info_of(x.answer->map_info_reply, info);
     vxc__exchange_fini(&x);
     return err;
 }
@@ -163,7 +163,7 @@ vx_err vxc_map_get_info(struct vxc_client *client, const char *name, struct vxc_
     const vx_err err =
         vxc__call(client, VXC__QUERY, &header, NULL, 0, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY, &x, detail);
     if (err == VX_OK)
-        info_of(x.answer->map_info_reply, out);
+        vxc__info_of(x.answer->map_info_reply, out);
     vxc__exchange_fini(&x);
     return err;
 }

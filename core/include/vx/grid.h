@@ -111,8 +111,8 @@ vx_err vx_grid_intersect(struct vx_engine *engine, const struct vx_grid *a, cons
                          struct vx_grid **out, struct vx_detail *detail);
 vx_err vx_grid_difference(struct vx_engine *engine, const struct vx_grid *a, const struct vx_grid *b,
                           struct vx_grid **out, struct vx_detail *detail);
-/* Keeps the voxels whose bit is set in keep[n_leaves][8] (device memory; as the leaves' masks; other bits are
- * ignored). */
+/* Keeps the voxels whose bit is set in keep[n_leaves][8] (device memory, aligned to 16 bytes; as the leaves'
+ * masks; other bits are ignored). */
 vx_err vx_grid_prune(struct vx_engine *engine, const struct vx_grid *grid, const uint64_t *keep,
                      struct vx_grid **out, struct vx_detail *detail);
 /* Voxels floor(v / 2), and all eight children 2 v + {0,1}^3.  A grid whose children are beyond the range is

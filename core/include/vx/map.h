@@ -143,6 +143,8 @@ struct vx_frame_result {
     struct vx_frame_counts counts;
     uint32_t warnings;    /* VX_WARN_* bits */
     uint64_t grown_bytes; /* pool bytes newly taken by this frame */
+    uint32_t n_launches;  /* kernels that it took, */
+    uint32_t n_waits;     /* and how often the host waited for the device; for measurements */
 };
 
 /*

@@ -10,33 +10,6 @@ struct create_request {
     struct vx_map_info info;
 };
 
-static void take_params(const struct vxd_map_defaults *defaults, const Voxeld__V1__MapParams *wire,
-                        struct vx_map_params *out)
-{
-    vx_map_params_default(out);
-    out->truncation_voxels = defaults->truncation_voxels;
-    out->esdf_max_distance_m = defaults->esdf_max_distance_m;
-    out->frame_budget_bytes = defaults->frame_budget_bytes;
-    out->limit_bytes = defaults->limit_bytes;
-    if (!wire)
-        return;
-    out->voxel_size_m = wire->voxel_size_m;
-    out->mode = (enum vx_mode)wire->mode;
-    if (wire->origin_m) {
-        out->origin_m[0] = wire->origin_m->x;
-        out->origin_m[1] = wire->origin_m->y;
-        out->origin_m[2] = wire->origin_m->z;
-    }
-    if (wire->truncation_voxels != 0)
-        out->truncation_voxels = wire->truncation_voxels;
-    if (wire->esdf_max_distance_m != 0)
-        out->esdf_max_distance_m = wire->esdf_max_distance_m;
-    if (wire->frame_budget_bytes)
-        out->frame_budget_bytes = wire->frame_budget_bytes;
-    if (wire->limit_bytes)
-        out->limit_bytes = wire->limit_bytes;
-}
-
 static vx_err run(struct vxd_request *request)
 {
     struct create_request *c = (struct create_request *)request;
@@ -84,7 +57,7 @@ static vx_err begin(struct create_request *c, const Voxeld__V1__MapCreate *wire)
     if (wire->params && wire->params->mode != VOXELD__V1__MAP_MODE__MAP_TSDF &&
         wire->params->mode != VOXELD__V1__MAP_MODE__MAP_OCCUPANCY)
         return vx_fail(&r->detail, VX_E_INVALID, "params.mode", "%d is no mode", (int)wire->params->mode);
-    take_params(&r->server->config.map_defaults, wire->params, &c->params);
+    vxd_map_take_params(&r->server->config.map_defaults, wire->params, &c->params);
     VX_TRY_RET(vxd_map_add(r->server, &wire->map, &c->map, &r->detail));
     vxd_request_submit_on(r, &c->map->lane[VXD_LANE_WRITE]);
     return VX_OK;

@@ -52,18 +52,6 @@ static void settle(struct vxd_request *request)
         request->err = vxd_request_reserve(request, request->answer->n_bytes);
 }
 
-static void progress(struct vxd_request *request, Voxeld__V1__Phase phase, uint64_t total)
-{
-    vxw_header header = VOXELD__V1__HEADER__INIT;
-    Voxeld__V1__Progress body = VOXELD__V1__PROGRESS__INIT;
-    body.phase = phase;
-    body.total = total;
-    header.req_id = request->req_id;
-    header.body_case = VOXELD__V1__HEADER__BODY_PROGRESS;
-    header.progress = &body;
-    vxd_send(request->session, &header, NULL, 0, 0);
-}
-
 static void answer(struct vxd_request *request)
 {
     struct mesh_request *m = (struct mesh_request *)request;
@@ -111,6 +99,6 @@ void vxd_verb_mesh(struct vxd_server *server, struct vxd_session *session, struc
         return;
     }
     if (wire->progress)
-        progress(r, VOXELD__V1__PHASE__PHASE_QUEUED, 0);
+        vxd_request_tell(r, VOXELD__V1__PHASE__PHASE_QUEUED, 0, 0);
     vxd_request_submit(r);
 }

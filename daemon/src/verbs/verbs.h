@@ -59,6 +59,13 @@ vxd_verb vxd_verb_map_clear;
 /* RESULT.  Queries on the map are answered NOT_FOUND; accepted frames are integrated first. */
 vxd_verb vxd_verb_map_delete;
 
+/* RESULT with the file as its body.  Errors: INVALID_ARGUMENT layer, format; STALE_EPOCH; RESOURCE_EXHAUSTED;
+ * CANCELLED; UNAVAILABLE. */
+vxd_verb vxd_verb_map_export;
+/* MAP_INFO_REPLY once the file, the body, is a map.  Errors: those of MAP_CREATE; DATA_LOSS, NOT_FOUND,
+ * UNSUPPORTED_VERSION, UNIMPLEMENTED of the file; CANCELLED. */
+vxd_verb vxd_verb_map_import;
+
 /* STATS_REPLY. */
 vxd_verb vxd_verb_stats;
 /* RESULT, then the daemon stops. */

@@ -450,6 +450,82 @@ static vx_err ask_gated(void (*act)(void))
     return err;
 }
 
+/* ------------------------------------------------------------------ files */
+
+enum { BIG = 5500000 }; /* of fake_core.c */
+
+struct file {
+    uint8_t *bytes;
+    size_t n, stop_at; /* fails there, when not 0 */
+    uint64_t told;     /* bytes that the last progress spoke of */
+};
+
+static vx_err take(void *context, const void *bytes, size_t n, struct vx_detail *detail)
+{
+    struct file *f = context;
+    if (f->stop_at && f->n + n > f->stop_at)
+        return vx_fail(detail, VX_E_UNAVAILABLE, "output", "the disk is full");
+    memcpy(f->bytes + f->n, bytes, n);
+    f->n += n;
+    return VX_OK;
+}
+
+static vx_err give(void *context, uint64_t at, void *out, size_t n, struct vx_detail *detail)
+{
+    struct file *f = context;
+    if (f->stop_at && at + n > f->stop_at)
+        return vx_fail(detail, VX_E_UNAVAILABLE, "file", "the disk is gone");
+    memcpy(out, f->bytes + at, n);
+    return VX_OK;
+}
+
+static void tell(void *context, enum vxc_stage stage, uint64_t done, uint64_t total)
+{
+    struct file *f = context;
+    ck_assert_uint_le(done, total);
+    if (stage == VXC_STAGE_SENDING)
+        f->told = done;
+}
+
+START_TEST(maps_as_files)
+{
+    struct file f = {.bytes = malloc(BIG)};
+    const struct vxc_export out = {.take = take, .progress = tell, .context = &f};
+    struct vxc_import in = {.n_bytes = BIG, .give = give, .progress = tell, .context = &f};
+    struct vxc_export_info exported;
+    struct vxc_map_info info;
+    make_map("bigfile");
+    good(vxc_map_export(client, "bigfile", &out, &exported, &why));
+    ck_assert_uint_eq(exported.n_bytes, BIG);
+    ck_assert_uint_eq(f.n, BIG);
+    ck_assert_uint_eq(f.told, BIG);
+    ck_assert_uint_eq(exported.n_voxels, 12);
+    ck_assert_str_eq(exported.state.name, "bigfile");
+    f.told = 0;
+    in.has_weight = true;
+    in.weight = 4;
+    good(vxc_map_import(client, "copy", &in, &info, &why)); /* the fake core looks at every byte */
+    ck_assert_uint_eq(f.told, BIG);
+    ck_assert_uint_eq(info.n_voxels, BIG);
+    ck_assert_double_eq(info.params.truncation_voxels, 4);
+    is(vxc_map_import(client, "copy", &in, NULL, &why), VX_E_EXISTS, "already");
+    /* ends of every kind leave no map, and a client that goes on */
+    f.stop_at = 3000000;
+    is(vxc_map_import(client, "other", &in, NULL, &why), VX_E_UNAVAILABLE, "the disk is gone");
+    f.n = 0;
+    is(vxc_map_export(client, "bigfile", &out, NULL, &why), VX_E_UNAVAILABLE, "the disk is full");
+    f.stop_at = 0;
+    f.bytes[BIG / 2] ^= 1;
+    is(vxc_map_import(client, "other", &in, NULL, &why), VX_E_INVALID, "is wrong");
+    is(vxc_map_get_info(client, "other", &info, &why), VX_E_NOT_FOUND, "no map");
+    in.params.voxel_size_m = 1;
+    is(vxc_map_import(client, "other", &in, NULL, &why), VX_E_INVALID, "from the file");
+    is(vxc_map_export(client, "none", &out, NULL, &why), VX_E_NOT_FOUND, "no map");
+    good(vxc_ping(client, NULL, &why));
+    free(f.bytes);
+}
+END_TEST
+
 START_TEST(interrupt_ends_a_call)
 {
     make_map("gated");
@@ -646,6 +722,7 @@ int main(void)
     tcase_add_test(tests, refused_frames_are_told);
     tcase_add_test(tests, a_deleted_map_ends_its_streams);
     tcase_add_test(tests, every_sensor_and_many_poses);
+    tcase_add_test(tests, maps_as_files);
     tcase_add_test(tests, interrupt_ends_a_call);
     tcase_add_test(tests, time_limit_ends_a_call);
     tcase_add_test(tests, daemon_dies_under_a_call);

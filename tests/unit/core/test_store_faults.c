@@ -6,9 +6,13 @@
  * linker.
  */
 #include "core_test.h"
+#include "vx/nvdb.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* What fails: the n-th allocation, all from the n-th on, or (sticky, as a device error is) all queue calls
  * from the n-th. */
@@ -161,8 +165,37 @@ static bool is_shortage(vx_err err)
     return err == VX_E_EXHAUSTED || err == VX_E_NOMEM;
 }
 
-enum what { CREATE, DEPTH, POINTS, RANGE, DIGEST, CLEAR, N_WHAT };
-static const char *const names[N_WHAT] = {"create", "depth", "points", "range", "digest", "clear"};
+enum what { CREATE, DEPTH, POINTS, RANGE, DIGEST, CLEAR, EXPORT, IMPORT, N_WHAT };
+static const char *const names[N_WHAT] = {"create", "depth", "points", "range",
+                                          "digest", "clear", "export", "import"};
+
+/* A file of a map like filled_map, made once. */
+static int import_fd = -1;
+
+static vx_err export_map(struct vx_map *map, int fd, enum mode mode, int n)
+{
+    const struct vx_nvdb_export o = {.format = VX_NVDB_INDEX};
+    vx_err err;
+    arm(mode, n);
+    err = vx_nvdb_write(map, &o, fd, NULL, NULL, NULL);
+    fault.mode = NONE;
+    return err;
+}
+
+static vx_err import_map(struct vx_device *d, struct vx_map **out, enum mode mode, int n)
+{
+    struct vx_nvdb_import o = {.weight = 1};
+    struct stat st;
+    vx_err err;
+    vx_map_params_default(&o.params);
+    o.params.truncation_voxels = 0;
+    ck_assert_int_eq(fstat(import_fd, &st), 0);
+    arm(mode, n);
+    err = vx_nvdb_read(d, "other", &o, import_fd, (uint64_t)st.st_size, out, NULL, NULL);
+    fault.mode = NONE;
+    ck_assert((err == VX_OK) == (*out != NULL));
+    return err;
+}
 
 static vx_err act(struct vx_device *d, struct vx_map *map, enum what what, enum mode mode, int n)
 {
@@ -170,7 +203,17 @@ static vx_err act(struct vx_device *d, struct vx_map *map, enum what what, enum 
     struct vx_map *other;
     uint8_t digest[32];
     vx_err err = VX_OK;
+    int fd;
     switch (what) {
+    case EXPORT:
+        fd = memfd_create("export", 0);
+        err = export_map(map, fd, mode, n);
+        close(fd);
+        return err;
+    case IMPORT:
+        err = import_map(d, &other, mode, n);
+        vx_map_destroy(other);
+        return err;
     case CREATE:
         arm(mode, n);
         err = vx_map_create(d, "other", &p, &other, NULL);
@@ -197,12 +240,24 @@ static vx_err act(struct vx_device *d, struct vx_map *map, enum what what, enum 
     return err;
 }
 
+static void make_file(void)
+{
+    struct vx_device *d = test_device(64 << 20);
+    struct vx_map *map = filled_map(d);
+    import_fd = memfd_create("import", 0);
+    ck_ok(export_map(map, import_fd, NONE, 0));
+    vx_map_destroy(map);
+    vx_device_close(d);
+}
+
 START_TEST(memory)
 {
     enum what what = (enum what)(_i / 2);
     enum mode mode = _i & 1 ? ALL : ONE;
     struct vx_device *d = faulty_device();
     int refused = 0, n = 0;
+    if (import_fd < 0)
+        make_file();
     for (;; n++) {
         struct vx_map *map = filled_map(d);
         struct vx_device_stats before, after;
@@ -250,6 +305,8 @@ START_TEST(device_errors)
     enum what what = (enum what)_i;
     int step = 1, n = 0;
     bool hit = true;
+    if (import_fd < 0)
+        make_file();
     for (; hit; n += step) {
         struct vx_device *d = faulty_device();
         struct vx_map *map = filled_map(d);
@@ -261,6 +318,13 @@ START_TEST(device_errors)
             struct vx_map_params p = test_params(0.1, VX_OCCUPANCY);
             struct vx_map *other;
             err = vx_map_create(d, "other", &p, &other, NULL);
+            hit = fault.hit;
+            vx_map_destroy(other);
+            break;
+        }
+        case IMPORT: {
+            struct vx_map *other;
+            err = import_map(d, &other, DEVICE, n);
             hit = fault.hit;
             vx_map_destroy(other);
             break;

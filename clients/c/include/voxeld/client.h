@@ -127,6 +127,66 @@ vx_err vxc_map_clear(struct vxc_client *client, const char *name, struct vxc_map
                      struct vx_detail *detail);
 vx_err vxc_map_delete(struct vxc_client *client, const char *name, struct vx_detail *detail);
 
+/* ------------------------------------------------------------------ maps as files */
+
+enum vxc_file_format {
+    VXC_FILE_NVDB = 0,      /* OnIndex grid with channels: nothing is lost */
+    VXC_FILE_NVDB_FLOAT = 1 /* dense floats for old tools: weights, and what is known to be free, are lost */
+};
+enum vxc_layer { VXC_LAYER_ANY = 0, VXC_LAYER_TSDF = 1, VXC_LAYER_OCCUPANCY = 2 };
+
+/* Told now and then, inside the call: bytes that the daemon has worked through (running), or that have
+ * travelled. */
+enum vxc_stage { VXC_STAGE_RUNNING, VXC_STAGE_SENDING };
+typedef void (*vxc_progress_fn)(void *context, enum vxc_stage stage, uint64_t done, uint64_t total);
+
+struct vxc_export {
+    enum vxc_file_format format;
+    enum vxc_layer layer; /* one that the map does not hold is refused */
+    uint64_t min_epoch;   /* this epoch or a newer one */
+    /* Takes the next n bytes of the file; an error ends the call with it. */
+    vx_err (*take)(void *context, const void *bytes, size_t n, struct vx_detail *detail);
+    vxc_progress_fn progress; /* may be NULL */
+    void *context;            /* of both */
+};
+
+struct vxc_export_info {
+    struct vxc_map_state state;
+    uint64_t n_bytes, n_voxels, n_leaves;
+};
+
+/*
+ * The map as a NanoVDB file, in one epoch; frames go on meanwhile.  info may be NULL.
+ * Errors: VX_E_NOT_FOUND the map; VX_E_INVALID the layer; VX_E_STALE min_epoch; VX_E_EXHAUSTED.
+ */
+vx_err vxc_map_export(struct vxc_client *client, const char *name, const struct vxc_export *options,
+                      struct vxc_export_info *info, struct vx_detail *detail);
+
+struct vxc_import {
+    uint64_t n_bytes; /* of the file */
+    /* Gives n bytes at `at` of the file; an error ends the call with it. */
+    vx_err (*give)(void *context, uint64_t at, void *out, size_t n, struct vx_detail *detail);
+    vxc_progress_fn progress; /* may be NULL */
+    void *context;            /* of both */
+    const char *grid;         /* which grid of the file; NULL = the only one */
+    const char *channel;      /* which blind data holds the values; NULL = the only one */
+    bool has_mode;            /* params.mode says what the values are; else the file does, else TSDF */
+    bool has_weight;
+    double weight; /* of voxels that come without one, 0 .. 255; 1 unless has_weight */
+    /* voxel_size_m and origin_m must be 0: they come from the file; so do truncation_voxels and
+     * esdf_max_distance_m where they are 0. */
+    struct vxc_map_params params;
+};
+
+/*
+ * Makes a map of a NanoVDB file; any error leaves no map behind.  info may be NULL.
+ * Errors: VX_E_EXISTS; VX_E_INVALID malformed, or something that no map can be; VX_E_DATA_LOSS damaged or cut
+ * short; VX_E_VERSION; VX_E_UNIMPLEMENTED compressed, or a type that is not read; VX_E_NOT_FOUND no such grid
+ * or channel; VX_E_EXHAUSTED.
+ */
+vx_err vxc_map_import(struct vxc_client *client, const char *name, const struct vxc_import *options,
+                      struct vxc_map_info *info, struct vx_detail *detail);
+
 /* ------------------------------------------------------------------ frames */
 
 struct vxc_stream_options {

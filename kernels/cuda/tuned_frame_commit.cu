@@ -1,0 +1,405 @@
+/* Variants for new versions: a warp a word or a leaf, a block a chunk. */
+#include "tuned_frame.cuh"
+
+/* Words: sums and places */
+
+enum { WORD_THREADS = 256, WORDS = WORD_THREADS / VXK_WARP };
+
+/* What a block's words add to the frame's counters, one column a word. */
+enum { ADD_LEAF_PAGES, ADD_VALUE_PAGES, ADD_RECORDS, ADD_OLD_LEAF_PAGES, ADD_OLD_VALUE_PAGES, N_PLACES };
+struct word_sums {
+    uint32_t add[N_PLACES][WORDS], place[N_PLACES][WORDS];
+    int32_t d_leaf[WORDS], d_tile[WORDS], d_active[WORDS];
+    uint32_t box[6][WORDS]; /* ~lower corner, upper corner */
+};
+
+static __device__ __forceinline__ void words_clear(struct word_sums *s, uint32_t w)
+{
+    for (int k = 0; k < N_PLACES; k++)
+        s->add[k][w] = 0;
+    s->d_leaf[w] = s->d_tile[w] = s->d_active[w] = 0;
+    for (int k = 0; k < 6; k++)
+        s->box[k][w] = 0;
+}
+
+/* A changed word's part of the sums. */
+static __device__ __forceinline__ void words_note(struct word_sums *s, uint32_t w,
+                                                  const struct vxk_frame_args *a,
+                                                  const struct vxk_frame_word *fw, const struct vxk_word *old)
+{
+    struct vxk_frame_chunk *c = &a->s.chunk[fw->chunk >> 6];
+    uint32_t had_leaf = old ? vxk_popc64(old->leaf) : 0, had_tile = old ? vxk_popc64(old->tile) : 0,
+             had_active = old ? old->n_active : 0;
+    s->add[ADD_LEAF_PAGES][w] = (fw->n_leaf + 7) / 8;
+    s->add[ADD_VALUE_PAGES][w] = (fw->n_active + 255) / 256;
+    s->add[ADD_RECORDS][w] = fw->n_leaf;
+    s->add[ADD_OLD_LEAF_PAGES][w] = (had_leaf + 7) / 8;
+    s->add[ADD_OLD_VALUE_PAGES][w] = (had_active + 255) / 256;
+    s->d_leaf[w] = (int32_t)fw->n_leaf - (int32_t)had_leaf;
+    s->d_tile[w] = (int32_t)vxk_popc64(fw->tile) - (int32_t)had_tile;
+    s->d_active[w] = (int32_t)fw->n_active - (int32_t)had_active;
+    if (fw->n_active) {
+        uint32_t at = fw->chunk & 63;
+        int32_t x, y, z;
+        vxk_key_xyz(c->key, &x, &y, &z);
+        s->box[3][w] = ((uint32_t)(x * 16 + (int32_t)(at >> 4) * 4) ^ 0x80000000u) + 3;
+        s->box[4][w] = ((uint32_t)(y * 16 + (int32_t)(at >> 2 & 3) * 4) ^ 0x80000000u) + 3;
+        s->box[5][w] = ((uint32_t)(z * 16 + (int32_t)(at & 3) * 4) ^ 0x80000000u) + 3;
+        for (int k = 0; k < 3; k++)
+            s->box[k][w] = ~(s->box[3 + k][w] - 3);
+    }
+    if (!vxk_atomic_or32(&c->changed, 1)) {
+        c->fresh = vxk_atomic_add32(&a->s.c->n_new[VXK_PAGE_CHUNK], 1);
+        if (c->old != VXK_NONE)
+            vxk_atomic_add32(&a->s.c->n_old[VXK_PAGE_CHUNK], 1);
+    }
+}
+
+static __device__ __forceinline__ void add_signed(uint64_t *to, const int32_t *from)
+{
+    int32_t sum = 0;
+    for (uint32_t w = 0; w < WORDS; w++)
+        sum += from[w];
+    if (sum)
+        vxk_atomic_add64(to, (uint64_t)(int64_t)sum);
+}
+
+/* The block's sums into the frame's counters, a thread a counter. */
+static __device__ __forceinline__ void words_add(struct word_sums *s, struct vxk_frame_counters *n,
+                                                 uint32_t t)
+{
+    if (t < N_PLACES) {
+        uint32_t *const to = t == ADD_LEAF_PAGES       ? &n->n_new[VXK_PAGE_LEAVES]
+                             : t == ADD_VALUE_PAGES    ? &n->n_new[VXK_PAGE_VALUES]
+                             : t == ADD_RECORDS        ? &n->n_records
+                             : t == ADD_OLD_LEAF_PAGES ? &n->n_old[VXK_PAGE_LEAVES]
+                                                       : &n->n_old[VXK_PAGE_VALUES];
+        uint32_t sum = 0, first;
+        for (uint32_t w = 0; w < WORDS; w++) {
+            s->place[t][w] = sum;
+            sum += s->add[t][w];
+        }
+        first = sum ? vxk_atomic_add32(to, sum) : 0;
+        for (uint32_t w = 0; w < WORDS; w++)
+            s->place[t][w] = s->add[t][w] ? first + s->place[t][w] : 0;
+    } else if (t >= 32 && t < 38) {
+        uint32_t k = t - 32, *to = k < 3 ? &n->leaf_not_min[k] : &n->leaf_max[k - 3], most = 0;
+        for (uint32_t w = 0; w < WORDS; w++)
+            most = max(most, s->box[k][w]);
+        if (most > vxk_load32(to))
+            vxk_atomic_max32(to, most);
+    } else if (t == 64) {
+        add_signed(&n->d_leaf, s->d_leaf);
+    } else if (t == 96) {
+        add_signed(&n->d_tile, s->d_tile);
+    } else if (t == 128) {
+        add_signed(&n->d_active, s->d_active);
+    }
+}
+
+/* A warp a word; lane k has cells k and k + 32. */
+static __global__ void __launch_bounds__(WORD_THREADS)
+    reduce(const __grid_constant__ struct vxk_frame_reduce_args a, uint32_t n, const uint32_t *n_dev,
+           uint32_t per)
+{
+    __shared__ struct word_sums sums;
+    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, w = threadIdx.x / VXK_WARP;
+    for (uint32_t base = blockIdx.x * WORDS; base < end; base += gridDim.x * WORDS) {
+        uint32_t i = base + w, changed = 0;
+        struct vxk_frame_word *fw = &a.s.word[i < end ? i : base];
+        const struct vxk_word *old = vxk_frame_old_word(&a, &a.s.chunk[fw->chunk >> 6], fw->chunk & 63);
+        uint64_t leaf = 0;
+        if (lane == 0)
+            words_clear(&sums, w);
+        if (i < end) {
+            struct vxk_new_cell lo = vxk_new_cell(&a, i * 64 + lane, old),
+                                hi = vxk_new_cell(&a, i * 64 + 32 + lane, old);
+            uint32_t before_lo = vxk_warp_scan(lo.n_active, lane),
+                     before_hi = vxk_warp_scan(hi.n_active, lane),
+                     n_lo = __shfl_sync(VXK_FULL, before_lo, 31), n_hi = __shfl_sync(VXK_FULL, before_hi, 31);
+            uint64_t tile;
+            leaf = __ballot_sync(VXK_FULL, lo.leaf) | (uint64_t)__ballot_sync(VXK_FULL, hi.leaf) << 32;
+            tile = __ballot_sync(VXK_FULL, lo.tile) | (uint64_t)__ballot_sync(VXK_FULL, hi.tile) << 32;
+            changed = __any_sync(VXK_FULL, lo.changed | hi.changed);
+            a.s.value_of[i * 64 + lane] = before_lo - lo.n_active;
+            a.s.value_of[i * 64 + 32 + lane] = n_lo + before_hi - hi.n_active;
+            if (lane == 0) {
+                fw->changed = changed;
+                if (changed) {
+                    fw->leaf = leaf;
+                    fw->tile = tile;
+                    fw->n_active = n_lo + n_hi;
+                    fw->n_leaf = vxk_popc64(leaf);
+                    words_note(&sums, w, &a, fw, old);
+                }
+            }
+        }
+        __syncthreads();
+        words_add(&sums, a.s.c, threadIdx.x);
+        __syncthreads();
+        if (changed) {
+            uint32_t record = sums.place[ADD_RECORDS][w];
+            if (lane == 0) {
+                fw->leaf_page = sums.place[ADD_LEAF_PAGES][w];
+                fw->value_page = sums.place[ADD_VALUE_PAGES][w];
+            }
+            for (uint32_t cell = lane; cell < 64; cell += VXK_WARP)
+                if (leaf >> cell & 1)
+                    a.s.record[record + vxk_popc64(leaf & ((1ull << cell) - 1))] = i << 6 | cell;
+        }
+        __syncthreads();
+    }
+}
+VXK_TUNED_LAUNCH(frame_reduce, reduce, WORD_THREADS, WORDS, 8)
+
+/* Leaves: records and values */
+
+enum { LEAF_THREADS = 128, LEAVES = LEAF_THREADS / VXK_WARP };
+
+/* A leaf in a warp: where its values lie. */
+struct lane_leaf {
+    uint32_t masks; /* tuned_frame.cuh */
+    uint32_t ranks; /* values before the lane's word (lanes 0 .. 15) */
+    uint32_t n, first;
+    uint32_t page[3];
+};
+
+static __device__ __forceinline__ uint64_t value_index(const struct lane_leaf *l, uint32_t k)
+{
+    uint32_t at = l->first + k;
+    uint32_t page = at < 256 ? l->page[0] : at < 512 ? l->page[1] : l->page[2];
+    return (uint64_t)page * VXK_VALUES_A_PAGE + (at & 255);
+}
+
+/* A record of the map into the warp. */
+static __device__ __forceinline__ struct lane_leaf load_leaf(const struct vxk_leaf *l, int tile,
+                                                             uint32_t lane)
+{
+    struct lane_leaf o;
+    o.masks = vxk_lane_masks(l, tile, lane);
+    o.ranks = vxk_lane_ranks(o.masks, lane, &o.n);
+    o.first = l ? l->first : 0;
+    for (int k = 0; k < 3; k++)
+        o.page[k] = l ? l->page[k] : VXK_NONE;
+    return o;
+}
+
+/* The new record from the warp into the map. */
+static __device__ __forceinline__ void store_leaf(const struct lane_leaf *o, struct vxk_leaf *l,
+                                                  uint32_t lane)
+{
+    uint32_t before = __shfl_sync(VXK_FULL, o->ranks, (int)(2 * (lane & 7)));
+    uint64_t prefix = lane >= 1 && lane < 8 ? (uint64_t)before << (9 * (lane - 1)) : 0;
+    uint32_t lo = vxk_warp_or((uint32_t)prefix), hi = vxk_warp_or((uint32_t)(prefix >> 32)), tail;
+    ((uint32_t *)l)[lane] = o->masks;
+    tail = lane == 0   ? lo
+           : lane == 1 ? hi
+           : lane == 2 ? o->page[0]
+           : lane == 3 ? o->page[1]
+           : lane == 4 ? o->page[2]
+                       : (o->n ? o->first : 0) | o->n << 16;
+    if (lane < 6)
+        ((uint32_t *)l)[32 + lane] = tail;
+}
+static_assert(sizeof(struct vxk_leaf) == 38 * 4, "masks, prefix, pages, first and n_active of a record");
+
+static __device__ __forceinline__ void copy_values(const struct vxk_frame_args *a,
+                                                   const struct lane_leaf *now, const struct lane_leaf *old,
+                                                   uint32_t lane)
+{
+    uint32_t k = lane;
+    for (; k + 96 < now->n; k += 128) {
+        uint32_t v[4];
+        for (uint32_t j = 0; j < 4; j++)
+            v[j] = a->g.values[value_index(old, k + 32 * j)];
+        for (uint32_t j = 0; j < 4; j++)
+            a->values[value_index(now, k + 32 * j)] = v[j];
+    }
+    for (; k < now->n; k += VXK_WARP)
+        a->values[value_index(now, k)] = a->g.values[value_index(old, k)];
+}
+
+/* Voxel n's value after the frame; state and v as before it. */
+static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_frame_args *a,
+                                                           const struct vxk_view *view, uint32_t n, int state,
+                                                           uint32_t v)
+{
+    struct vxk_vec3 p = vxk_voxel_at(a->f.R, &view->first, n >> 6, n >> 3 & 7, n & 7);
+    struct vxk_said s = vxk_depth_says(a, &p);
+    int gone;
+    if (!a->f.carve)
+        s.near = s.free = 0;
+    if (s.band | (state == VXK_ACTIVE ? s.near | s.free : 0)) {
+        struct vxk_obs o = vxk_obs_depth(&a->f, vxk_what(s.band, s.near, s.free), s.d, s.sdf, s.g);
+        v = vxk_merge(&a->f, state, v, &o, &gone);
+    }
+    return v;
+}
+
+/* hits: the lane's word of the touched leaf's mask and the accumulators before it. */
+static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_frame_args *a, uint32_t hit,
+                                                           uint32_t band_word, uint32_t band_before,
+                                                           uint32_t free_word, uint32_t n, int state,
+                                                           uint32_t v)
+{
+    uint32_t bit = n & 31, band = band_word >> bit & 1, freed = free_word >> bit & 1 & ~band;
+    struct vxk_obs o;
+    int gone;
+    if (!(band | (state == VXK_ACTIVE ? freed : 0)))
+        return v;
+    o.what = (int32_t)vxk_what(band, 0, freed);
+    o.q = 0;
+    o.weight = 1;
+    if (band) {
+        uint32_t place = a->s.hit_base[hit] + band_before + (uint32_t)__popc(band_word & ((1u << bit) - 1));
+        if (place < a->s.room_hit)
+            o.q = vxk_hit_mean(a->s.acc[place], &o.weight);
+        o.weight = vxk_mini(o.weight, 255);
+    } else {
+        o.q = vxk_quantise(&a->f, a->f.trunc);
+    }
+    return vxk_merge(&a->f, state, v, &o, &gone);
+}
+
+/* The values of a leaf that the frame says something about: its active voxels in order, 32 at a time. */
+static __device__ __forceinline__ void update_values(const struct vxk_frame_args *a,
+                                                     const struct vxk_view *view, uint32_t work,
+                                                     const struct lane_leaf *now, const struct lane_leaf *old,
+                                                     uint16_t *list, uint32_t lane)
+{
+    const bool lidar = a->f.sensor == VXK_SENSOR_LIDAR;
+    uint32_t band_word = 0, free_word = 0, band_before = 0, n_band;
+    uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)work * 8];
+    if (lidar) {
+        if (view->hit < a->s.room_touch_leaf)
+            band_word = ((const uint32_t *)&a->s.hit_mask[(uint64_t)view->hit * 8])[lane & 15];
+        if (view->clear)
+            free_word = ((const uint32_t *)view->clear)[lane & 15];
+        band_before = vxk_lane_ranks(band_word, lane, &n_band);
+    }
+    for (uint32_t w = 0; w < 16; w++) {
+        uint32_t word = __shfl_sync(VXK_FULL, now->masks, (int)w),
+                 before = __shfl_sync(VXK_FULL, now->ranks, (int)w);
+        if (word >> lane & 1)
+            list[before + (uint32_t)__popc(word & ((1u << lane) - 1))] = (uint16_t)(w << 5 | lane);
+    }
+    __syncwarp();
+    for (uint32_t k0 = 0; k0 < now->n; k0 += VXK_WARP) {
+        uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, w = n >> 5, bit = n & 31, v = 0;
+        uint32_t was_active = __shfl_sync(VXK_FULL, old->masks, (int)w),
+                 was_free = __shfl_sync(VXK_FULL, old->masks, (int)(w + 16)),
+                 rank = __shfl_sync(VXK_FULL, old->ranks, (int)w) +
+                        (uint32_t)__popc(was_active & ((1u << bit) - 1)),
+                 band_w = __shfl_sync(VXK_FULL, band_word, (int)w),
+                 free_w = __shfl_sync(VXK_FULL, free_word, (int)w),
+                 band_b = __shfl_sync(VXK_FULL, band_before, (int)w);
+        int state = was_active >> bit & 1 ? VXK_ACTIVE : was_free >> bit & 1 ? VXK_FREE : VXK_UNKNOWN;
+        if (k >= now->n)
+            continue;
+        if (state == VXK_ACTIVE)
+            v = a->g.values[value_index(old, rank)];
+        if (((n >> 6 < 4 ? seen.x : seen.y) >> (8 * (n >> 6 & 3)) & 1))
+            v = lidar ? new_value_lidar(a, view->hit, band_w, band_b, free_w, n, state, v)
+                      : new_value_depth(a, view, n, state, v);
+        a->values[value_index(now, k)] = v;
+    }
+    __syncwarp();
+}
+
+static __global__ void __launch_bounds__(LEAF_THREADS)
+    leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
+         uint32_t per)
+{
+    __shared__ uint16_t lists[LEAVES][512];
+    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP;
+    for (uint32_t i = blockIdx.x * LEAVES + warp; i < end; i += gridDim.x * LEAVES) {
+        uint32_t where = a.s.record[i], cell = where & 63, first = a.s.value_of[where];
+        uint32_t work = a.s.code[where] == VXK_CELL_WORK ? a.s.work_of[where] : VXK_NONE;
+        const struct vxk_frame_word *fw = &a.s.word[where >> 6];
+        int tile;
+        const struct vxk_leaf *was = vxk_frame_old_leaf(&a, fw, cell, &tile);
+        struct lane_leaf old = load_leaf(was, tile, lane), now;
+        now.masks = old.masks;
+        if (work != VXK_NONE)
+            now.masks = lane < 16 ? ((const uint32_t *)a.s.active)[(uint64_t)work * 16 + lane]
+                                  : ((const uint32_t *)a.s.free)[(uint64_t)work * 16 + (lane - 16)];
+        now.ranks = vxk_lane_ranks(now.masks, lane, &now.n);
+        now.first = first & 255;
+        for (uint32_t k = 0; k < 3; k++)
+            now.page[k] = vxk_new_value_page(&a, fw, first, now.n, k);
+        store_leaf(&now, vxk_new_leaf(&a, fw, cell), lane);
+        if (work != VXK_NONE && a.s.sum[work] >> 20) {
+            struct vxk_view view = vxk_view_cell(&a, fw, cell, work);
+            update_values(&a, &view, work, &now, &old, lists[warp], lane);
+        } else {
+            copy_values(&a, &now, &old, lane);
+        }
+    }
+}
+VXK_TUNED_LAUNCH(frame_leaf, leaf, LEAF_THREADS, LEAVES, 16)
+
+/* Chunks: words, retired pages, headers */
+
+enum { CHUNK_THREADS = 256, CHUNK_WARPS = CHUNK_THREADS / VXK_WARP };
+
+/* The value pages of a replaced word; lane k looks at the leaves of cells k and k + 32. */
+static __device__ __forceinline__ void retire(const struct vxk_frame_args *a, const struct vxk_word *old,
+                                              uint32_t lane)
+{
+    uint32_t at = 0;
+    if (!old->n_active)
+        return;
+    if (lane == 0)
+        at = vxk_atomic_add32(&a->s.c->at_old[VXK_PAGE_VALUES], (old->n_active + 255) / 256);
+    at = __shfl_sync(VXK_FULL, at, 0);
+    for (uint32_t cell = lane; cell < 64; cell += VXK_WARP) {
+        const struct vxk_leaf *l =
+            old->leaf >> cell & 1 ? vxk_leaf_at(&a->g, old, cell) : (const struct vxk_leaf *)0;
+        uint32_t from = 0, n = l ? vxk_leaf_begins(l, &from) : 0, place = vxk_warp_scan(n, lane);
+        for (uint32_t k = 0; k < n; k++)
+            a->s.old[VXK_PAGE_VALUES][at + place - n + k] = l->page[from + k];
+        at += __shfl_sync(VXK_FULL, place, 31);
+    }
+}
+
+/* A block a chunk, eight words a warp. */
+static __global__ void __launch_bounds__(CHUNK_THREADS)
+    commit(const __grid_constant__ struct vxk_frame_commit_args a, uint32_t n, const uint32_t *n_dev,
+           uint32_t per)
+{
+    __shared__ uint32_t sums[3];
+    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP;
+    for (uint32_t i = blockIdx.x; i < end; i += gridDim.x) {
+        const struct vxk_frame_chunk *c = &a.s.chunk[i];
+        struct vxk_chunk *v;
+        if (!c->changed)
+            continue;
+        v = &a.chunks[a.s.fresh[VXK_PAGE_CHUNK][c->fresh]];
+        if (threadIdx.x < 3)
+            sums[threadIdx.x] = 0;
+        __syncthreads();
+        for (uint32_t k = warp; k < 64; k += CHUNK_WARPS) {
+            const struct vxk_word *old = vxk_frame_old_word(&a, c, k);
+            uint32_t at = a.s.word_of[i * 64 + k];
+            struct vxk_word *w = &v->word[k];
+            if (at != VXK_NONE && a.s.word[at].changed) {
+                if (lane == 0)
+                    vxk_word_replace(&a, &a.s.word[at], old, w);
+                if (old)
+                    retire(&a, old, lane);
+            } else if (lane == 0) {
+                vxk_word_carry(old, w);
+            }
+            if (lane == 0) {
+                atomicAdd(&sums[0], vxk_popc64(w->leaf));
+                atomicAdd(&sums[1], vxk_popc64(w->tile));
+                atomicAdd(&sums[2], w->n_active);
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x == 0)
+            vxk_chunk_publish(&a, c, sums[0], sums[1], sums[2]);
+        __syncthreads();
+    }
+}
+VXK_TUNED_LAUNCH(frame_commit, commit, CHUNK_THREADS, 1, 8)

@@ -1,0 +1,171 @@
+/* Variants for the readings of a frame: a thread a pixel or ray, counters added up in the block first. */
+#include "../body/frame.h"
+#include "tuned.cuh"
+
+enum { THREADS = 256 };
+
+/* Adds the reasons of a block's readings to the frame's counters; why < 0: none. */
+struct counts {
+    uint32_t n[VXK_N_COUNTS];
+};
+
+static __device__ __forceinline__ void counts_begin(struct counts *c)
+{
+    if (threadIdx.x < VXK_N_COUNTS)
+        c->n[threadIdx.x] = 0;
+    __syncthreads();
+}
+
+static __device__ __forceinline__ void counts_add(struct counts *c, int why)
+{
+    uint32_t lane = threadIdx.x & 31;
+    for (int k = 0; k < VXK_N_COUNTS; k++) {
+        uint32_t m = __ballot_sync(VXK_FULL, why == k);
+        if (m && lane == 0)
+            atomicAdd(&c->n[k], (uint32_t)__popc(m));
+    }
+}
+
+static __device__ __forceinline__ void counts_end(const struct counts *c, struct vxk_frame_counters *to)
+{
+    __syncthreads();
+    if (threadIdx.x < VXK_N_COUNTS && c->n[threadIdx.x])
+        vxk_atomic_add64(&to->counts[threadIdx.x], c->n[threadIdx.x]);
+}
+
+/* Eight threads a strip. */
+static __global__ void __launch_bounds__(THREADS)
+    prepare(const __grid_constant__ struct vxk_frame_prepare_args a, uint32_t n, const uint32_t *n_dev,
+            uint32_t per)
+{
+    __shared__ struct counts c;
+    uint32_t end = vxk_launch_end(n, n_dev, per);
+    counts_begin(&c);
+    for (uint64_t base = (uint64_t)blockIdx.x * THREADS; base < (uint64_t)end * VXK_STRIP;
+         base += (uint64_t)gridDim.x * THREADS) {
+        uint32_t t = (uint32_t)(base + threadIdx.x), i = t / VXK_STRIP;
+        int row = (int)i / a.f.n_strips, u = ((int)i - row * a.f.n_strips) * VXK_STRIP + (int)(t % VXK_STRIP);
+        counts_add(&c, i < end && u < a.f.width ? vxk_prepare_pixel(&a, row, u) : -1);
+    }
+    counts_end(&c, a.s.c);
+}
+VXK_TUNED_LAUNCH(frame_prepare, prepare, THREADS, THREADS / VXK_STRIP, 8)
+
+/* A thread a ray. */
+static __global__ void __launch_bounds__(THREADS)
+    ray(const __grid_constant__ struct vxk_frame_ray_args a, uint32_t n, const uint32_t *n_dev, uint32_t per)
+{
+    __shared__ struct counts c;
+    uint32_t end = vxk_launch_end(n, n_dev, per);
+    counts_begin(&c);
+    for (uint64_t base = (uint64_t)blockIdx.x * THREADS; base < end; base += (uint64_t)gridDim.x * THREADS) {
+        uint64_t i = base + threadIdx.x;
+        counts_add(&c, i < end ? vxk_read_ray(&a, (uint32_t)i) : -1);
+    }
+    counts_end(&c, a.s.c);
+}
+VXK_TUNED_LAUNCH(frame_ray, ray, THREADS, THREADS, 8)
+
+static __device__ __forceinline__ void bounds_join_lane(struct vxk_bounds *b, int from)
+{
+    struct vxk_bounds o;
+    o.hit_lo = __shfl_xor_sync(VXK_FULL, b->hit_lo, from);
+    o.hit_hi = __shfl_xor_sync(VXK_FULL, b->hit_hi, from);
+    o.free_all = __shfl_xor_sync(VXK_FULL, b->free_all, from);
+    o.free_any = __shfl_xor_sync(VXK_FULL, b->free_any, from);
+    vxk_bounds_join(b, &o);
+}
+
+/* Eight threads a strip, which share the step; four of them a tile. */
+static __global__ void __launch_bounds__(THREADS)
+    smooth(const __grid_constant__ struct vxk_frame_smooth_args a, uint32_t n, const uint32_t *n_dev,
+           uint32_t per)
+{
+    const struct vxk_frame *f = &a.f;
+    uint32_t end = vxk_launch_end(n, n_dev, per);
+    const int width = f->width;
+    const float gate = 7.5f * f->noise;
+    for (uint64_t base = (uint64_t)blockIdx.x * THREADS; base < (uint64_t)end * VXK_STRIP;
+         base += (uint64_t)gridDim.x * THREADS) {
+        uint32_t t = (uint32_t)(base + threadIdx.x), i = t / VXK_STRIP;
+        int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP,
+            u = u0 + (int)(t % VXK_STRIP), step;
+        bool on = i < end && u < width;
+        const float *p = a.s.inverse + (on ? row * width + u : 0);
+        struct vxk_bounds b = vxk_bounds_none();
+        struct vxk_smooth m;
+        float most;
+        m.near = m.sum = m.q0 = most = on ? *p : 0.0f;
+        m.n = 1.0f;
+        m.suu = m.suv = m.svv = m.sqx = m.sqy = 0.0f;
+        for (int o = 1; o < VXK_STRIP; o <<= 1)
+            most = vxk_max(most, __shfl_xor_sync(VXK_FULL, most, o));
+        step = vxk_smooth_step(f, most);
+        for (int j = 0; j <= 2; j++) {
+            int dv = j * step;
+            if (!on || row - dv < 0 || row + dv >= f->height)
+                continue;
+            for (int h = j ? -2 : 1; h <= 2; h++) {
+                int du = h * step, away = dv * width + du;
+                float x = (float)du, y = (float)dv, qp, qm, off, w;
+                if (u0 - abs(du) < 0 || u0 + VXK_STRIP - 1 + abs(du) >= width)
+                    continue;
+                qp = p[away];
+                qm = p[-away];
+                off = vxk_abs(qp + qm - 2.0f * m.q0);
+                w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * m.q0 * m.q0) ? 1.0f : 0.0f;
+                if ((j <= 1) & (h >= -1) & (h <= 1))
+                    m.near = vxk_max(m.near, vxk_max(qp, qm));
+                m.sum += w * (qp + qm);
+                m.n += 2.0f * w;
+                m.suu += w * (x * x);
+                m.suv += w * (x * y);
+                m.svv += w * (y * y);
+                m.sqx += w * (x * (qp - qm));
+                m.sqy += w * (y * (qp - qm));
+            }
+        }
+        if (on)
+            vxk_smooth_end(&a, row, u, &m, &b);
+        bounds_join_lane(&b, 1);
+        bounds_join_lane(&b, 2);
+        if (on && t % VXK_TILE == 0)
+            a.s.strip[row * f->n_tx[0] + u / VXK_TILE] = b;
+    }
+}
+VXK_TUNED_LAUNCH(frame_smooth, smooth, THREADS, THREADS / VXK_STRIP, 8)
+
+/* A block a tile of the highest level, a thread a tile of the lowest. */
+static __global__ void __launch_bounds__(THREADS)
+    levels(const __grid_constant__ struct vxk_frame_levels_args a, uint32_t n, const uint32_t *n_dev,
+           uint32_t per)
+{
+    __shared__ struct vxk_bounds low[16][17], mid[16];
+    const struct vxk_frame *f = &a.f;
+    uint32_t end = vxk_launch_end(n, n_dev, per), t = threadIdx.x;
+    for (uint32_t i = blockIdx.x; i < end; i += gridDim.x) {
+        int ty = (int)i / f->n_tx[2], tx = (int)i - ty * f->n_tx[2];
+        int x0 = tx * 16 + (int)(t & 15), y0 = ty * 16 + (int)(t >> 4);
+        low[t >> 4][t & 15] =
+            x0 < f->n_tx[0] && y0 < f->n_ty[0] ? vxk_level_0(&a, x0, y0) : vxk_bounds_none();
+        __syncthreads();
+        if (t < 16) {
+            int x1 = tx * 4 + (int)(t & 3), y1 = ty * 4 + (int)(t >> 2);
+            struct vxk_bounds b = vxk_bounds_none();
+            for (uint32_t k = 0; k < 16; k++)
+                vxk_bounds_join(&b, &low[(t >> 2) * 4 + (k >> 2)][(t & 3) * 4 + (k & 3)]);
+            if (x1 < f->n_tx[1] && y1 < f->n_ty[1])
+                a.s.level[1][y1 * f->n_tx[1] + x1] = b;
+            mid[t] = b;
+        }
+        __syncthreads();
+        if (t == 0) {
+            struct vxk_bounds b = vxk_bounds_none();
+            for (uint32_t k = 0; k < 16; k++)
+                vxk_bounds_join(&b, &mid[k]);
+            a.s.level[2][i] = b;
+        }
+        __syncthreads();
+    }
+}
+VXK_TUNED_LAUNCH(frame_levels, levels, THREADS, 1, 8)

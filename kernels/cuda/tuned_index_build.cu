@@ -1,0 +1,168 @@
+/* Tuned variants of body/index_build.h: ranks by warps, scans by blocks. */
+#include "../body/index_build.h"
+#include "tuned.cuh"
+
+namespace
+{
+
+enum { RANK_KEYS = 4 };
+
+/* A warp takes four keys and compares them with all. */
+__global__ void __launch_bounds__(128) rank(const __grid_constant__ struct vxk_index_rank_args a,
+                                            uint32_t most, const uint32_t *n_dev, uint32_t per)
+{
+    uint32_t n = vxk_launch_end(most, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * 4;
+    for (uint32_t i = (blockIdx.x * 4 + (threadIdx.x >> 5)) * RANK_KEYS; i < n; i += warps * RANK_KEYS) {
+        uint64_t key[RANK_KEYS];
+        uint32_t before[RANK_KEYS] = {0};
+#pragma unroll
+        for (uint32_t j = 0; j < RANK_KEYS; j++)
+            key[j] = a.b.found[min(i + j, n - 1)];
+        if (!a.in_order) {
+#pragma unroll 4
+            for (uint32_t k = lane; k < n; k += 32) {
+                uint64_t other = a.b.found[k];
+#pragma unroll
+                for (uint32_t j = 0; j < RANK_KEYS; j++)
+                    before[j] += other < key[j];
+            }
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < RANK_KEYS; j++) {
+            uint32_t sum = a.in_order ? i + j : vxk_warp_sum(before[j]);
+            if (lane == j && i + j < n)
+                vxk_index_rank_put(&a.b, key[j], sum);
+        }
+    }
+}
+
+enum { SCAN_BLOCK = 1024, SCAN_EACH = 4 };
+
+/* One block over all chunks. */
+__global__ void __launch_bounds__(SCAN_BLOCK)
+    scan_leaves(const __grid_constant__ struct vxk_index_scan_leaves_args a)
+{
+    __shared__ uint64_t sums[32];
+    const struct vxk_index_build *b = &a.b;
+    uint32_t n = min(b->counts->n_chunks, b->chunk_room);
+    uint64_t carry = 0;
+    for (uint32_t base = 0; base < n; base += SCAN_BLOCK * SCAN_EACH) {
+        uint32_t at = base + threadIdx.x * SCAN_EACH, v[SCAN_EACH];
+        uint64_t own = 0, total, before;
+#pragma unroll
+        for (uint32_t k = 0; k < SCAN_EACH; k++) {
+            v[k] = at + k < n ? b->chunk_leaf[at + k] : 0;
+            own += v[k];
+        }
+        before = carry + vxk_block_upto(own, sums, &total) - own;
+#pragma unroll
+        for (uint32_t k = 0; k < SCAN_EACH; k++) {
+            if (at + k < n)
+                b->chunk_leaf[at + k] = (uint32_t)before;
+            before += v[k];
+        }
+        carry += total;
+    }
+    if (threadIdx.x == 0) {
+        b->chunk_leaf[n] = (uint32_t)carry;
+        vxk_index_scan_end(b, carry);
+    }
+}
+
+__global__ void __launch_bounds__(SCAN_BLOCK)
+    scan_voxels(const __grid_constant__ struct vxk_index_scan_voxels_args a)
+{
+    __shared__ uint64_t sums[32];
+    const struct vxk_index_build *b = &a.b;
+    uint32_t n = b->counts->made_chunks;
+    uint64_t carry = 0;
+    for (uint32_t base = 0; base < n; base += SCAN_BLOCK * SCAN_EACH) {
+        uint32_t at = base + threadIdx.x * SCAN_EACH;
+        uint64_t v[SCAN_EACH], own = 0, total, before;
+#pragma unroll
+        for (uint32_t k = 0; k < SCAN_EACH; k++) {
+            v[k] = at + k < n ? b->chunk_voxel[at + k] : 0;
+            own += v[k];
+        }
+        before = carry + vxk_block_upto(own, sums, &total) - own;
+#pragma unroll
+        for (uint32_t k = 0; k < SCAN_EACH; k++) {
+            if (at + k < n)
+                b->chunk_voxel[at + k] = before;
+            before += v[k];
+        }
+        carry += total;
+    }
+    if (threadIdx.x == 0) {
+        b->chunk_voxel[n] = carry;
+        b->counts->n_voxels = carry;
+    }
+}
+
+/* A block a chunk; four threads a word, 16 cells each.  Places are gathered first, so that they are stored in
+ * lines. */
+__global__ void __launch_bounds__(256) expand(const __grid_constant__ struct vxk_index_expand_args a,
+                                              uint32_t most, const uint32_t *n_dev, uint32_t per)
+{
+    __shared__ uint32_t sums[8];
+    __shared__ uint16_t cells_of[4096];
+    uint32_t n = vxk_launch_end(most, n_dev, per), t = threadIdx.x;
+    for (uint32_t c = blockIdx.x; c < n; c += gridDim.x) {
+        struct vxk_index_word *word = &a.b.words[(uint64_t)c * 64 + (t >> 2)];
+        uint32_t cells = (uint32_t)(word->mask >> (16 * (t & 3))) & 0xffff, own = __popc(cells), total;
+        uint32_t first = a.b.chunk_leaf[c], at = vxk_block_upto(own, sums, &total) - own;
+        if ((t & 3) == 0)
+            word->first = first + at;
+        for (; cells; cells &= cells - 1)
+            cells_of[at++] = (uint16_t)(t >> 2 << 6 | (t & 3) << 4 | (uint32_t)(__ffs((int)cells) - 1));
+        __syncthreads();
+        for (uint32_t i = t; i < total; i += 256)
+            a.b.place[first + i] = c << 12 | cells_of[i];
+        __syncthreads();
+    }
+}
+
+/* A block a chunk. */
+__global__ void __launch_bounds__(256) number(const __grid_constant__ struct vxk_index_number_args a,
+                                              uint32_t most, const uint32_t *n_dev, uint32_t per)
+{
+    __shared__ uint32_t sums[8];
+    uint32_t n = vxk_launch_end(most, n_dev, per), t = threadIdx.x;
+    for (uint32_t c = blockIdx.x; c < n; c += gridDim.x) {
+        uint32_t begin = a.b.chunk_leaf[c], end = a.b.chunk_leaf[c + 1], carry = 0;
+        for (uint32_t base = begin; base < end; base += 512) {
+            uint32_t at = base + 2 * t;
+            uint32_t own0 = at < end ? a.b.first[at] : 0, own1 = at + 1 < end ? a.b.first[at + 1] : 0;
+            uint32_t total, before = carry + vxk_block_upto(own0 + own1, sums, &total) - own0 - own1;
+            if (at < end)
+                a.b.first[at] = before;
+            if (at + 1 < end)
+                a.b.first[at + 1] = before + own0;
+            carry += total;
+        }
+        if (t == 0)
+            a.b.chunk_voxel[c] = carry;
+        __syncthreads(); /* the leaves' numbers are seen by the whole block */
+        if (t < 64) {
+            struct vxk_index_word *word = &a.b.words[(uint64_t)c * 64 + t];
+            word->before = word->first < end ? a.b.first[word->first] : carry;
+        }
+    }
+}
+
+} // namespace
+
+VXK_TUNED_LAUNCH(index_rank, rank, 128, 4 * RANK_KEYS, 16)
+VXK_TUNED_LAUNCH(index_expand, expand, 256, 1, 8)
+VXK_TUNED_LAUNCH(index_number, number, 256, 1, 8)
+
+extern "C" cudaError_t vxk_cuda_tuned_index_scan_leaves(const struct vxk_cuda_launch *l)
+{
+    scan_leaves<<<1, SCAN_BLOCK, 0, l->stream>>>(*(const struct vxk_index_scan_leaves_args *)l->args);
+    return cudaGetLastError();
+}
+extern "C" cudaError_t vxk_cuda_tuned_index_scan_voxels(const struct vxk_cuda_launch *l)
+{
+    scan_voxels<<<1, SCAN_BLOCK, 0, l->stream>>>(*(const struct vxk_index_scan_voxels_args *)l->args);
+    return cudaGetLastError();
+}

@@ -1,0 +1,285 @@
+/*
+ * bench_field.c - time of the distance field, the mesh and the queries on the map that a workload makes.
+ *
+ * Frames are integrated outside the clock; after every N of them the field and the mesh are brought up to
+ * date. Then: the field anew, again without a change, the mesh anew, 1 M points, batches of 1,000 points.
+ * Before anything is printed, the updated field must have the digest of the rebuilt one, and a mesh and the
+ * points answers that repeat.  One JSON line on stdout; words on stderr.  Uses core's internal headers: the
+ * field has no public call of its own.
+ */
+#include "bench_frames.h"
+#include "bench_util.h"
+#include "esdf.h"
+#include "vx/mesh.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANY = 1000000, FEW = 1000 };
+
+struct options {
+    const char *workload;
+    struct vxc_reader_options reader;
+    struct vx_map_params map;
+    struct vx_device_params device;
+    uint64_t every, repeat, batches;
+};
+
+struct figures {
+    struct bench_samples update, cold, same, mesh, many, few;
+    uint64_t n_frames, n_leaves, n_triangles, field_bytes, n_known;
+    uint64_t digest;
+};
+
+static const char USAGE[] = "usage: bench_field --workload FILE [options]\n"
+                            "  --workload FILE          VXWL file or dataset\n"
+                            "  --voxel M                edge of a voxel (default 0.05)\n"
+                            "  --mode tsdf|occupancy    (default tsdf)\n"
+                            "  --esdf-max-distance M    (default 10 voxels)\n"
+                            "  --backend cpu|cuda|guard (default cpu)   --device N   --threads N\n"
+                            "  --pool-cap BYTES         hard cap of the device's pool\n"
+                            "  --frames N               only the first N frames\n"
+                            "  --max-range M\n"
+                            "  --every N                frames between updates (default 10)\n"
+                            "  --repeat K               of what is done on the finished map (default 7)\n"
+                            "  --batches N              of 1,000 points (default 2000)\n";
+
+static bool parse_option(struct options *o, const char *name, const char *value)
+{
+    uint64_t n = 0;
+    if (strcmp(name, "--workload") == 0)
+        return (o->workload = value)[0] != '\0';
+    if (strcmp(name, "--voxel") == 0)
+        return bench_parse_double(value, 1e-6, 1e6, &o->map.voxel_size_m);
+    if (strcmp(name, "--esdf-max-distance") == 0)
+        return bench_parse_double(value, 0, 1e6, &o->map.esdf_max_distance_m);
+    if (strcmp(name, "--max-range") == 0)
+        return bench_parse_double(value, 1e-3, 1e4, &o->reader.max_range_m);
+    if (strcmp(name, "--frames") == 0)
+        return bench_parse_uint(value, UINT32_MAX, &o->reader.max_frames) && o->reader.max_frames > 0;
+    if (strcmp(name, "--every") == 0)
+        return bench_parse_uint(value, UINT32_MAX, &o->every) && o->every > 0;
+    if (strcmp(name, "--repeat") == 0)
+        return bench_parse_uint(value, 1000, &o->repeat) && o->repeat > 0;
+    if (strcmp(name, "--batches") == 0)
+        return bench_parse_uint(value, 1000000, &o->batches) && o->batches > 0;
+    if (strcmp(name, "--pool-cap") == 0)
+        return bench_parse_uint(value, UINT64_MAX, &o->device.cap_bytes);
+    if (strcmp(name, "--backend") == 0)
+        return bench_parse_backend(value, &o->device.backend);
+    if (strcmp(name, "--mode") == 0) {
+        o->map.mode = strcmp(value, "occupancy") == 0 ? VX_OCCUPANCY : VX_TSDF;
+        return o->map.mode == VX_OCCUPANCY || strcmp(value, "tsdf") == 0;
+    }
+    if (strcmp(name, "--device") == 0 || strcmp(name, "--threads") == 0) {
+        if (!bench_parse_uint(value, 4096, &n))
+            return false;
+        *(name[2] == 'd' ? &o->device.index : &o->device.n_threads) = (int)n;
+        return true;
+    }
+    return false;
+}
+
+/* Brings the field to the newest epoch and says how long it took; from nothing with `anew`. */
+static vx_err refresh(struct vx_map *map, bool anew, struct bench_samples *samples, struct figures *f,
+                      struct vx_detail *detail)
+{
+    struct vx__reader_state *rs;
+    struct vx__snapshot s;
+    const struct vx__esdf *e;
+    vx_err err;
+    VX_TRY_RET(vx__reader_lock(map, &rs));
+    err = vx__snapshot_pin(map, &s);
+    if (err != VX_OK)
+        goto unlock;
+    if (anew)
+        vx__esdf_drop(map, rs);
+    const double start = bench_now_ms();
+    VX_TRY(vx__esdf_refresh(map, rs, &s, NULL, &e, detail));
+    bench_samples_add(samples, bench_now_ms() - start);
+    f->n_leaves = e->n_leaves;
+    f->field_bytes = e->bytes;
+    VX_TRY(vx__esdf_digest(map, rs, &f->digest));
+fail:
+    vx__snapshot_release(map, &s);
+unlock:
+    vx__reader_unlock(map);
+    return err;
+}
+
+static vx_err time_mesh(struct vx_map *map, struct bench_samples *samples, struct figures *f,
+                        struct vx_detail *detail)
+{
+    struct vx_mesh mesh;
+    const double start = bench_now_ms();
+    VX_TRY_RET(vx_mesh_extract(map, NULL, 0, &mesh, NULL, detail));
+    bench_samples_add(samples, bench_now_ms() - start);
+    f->n_triangles = mesh.n_triangles;
+    vx_mesh_fini(&mesh);
+    return VX_OK;
+}
+
+static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct options *o, struct figures *f,
+                   struct vx_detail *detail)
+{
+    for (;;) {
+        struct vxc_frame read;
+        struct vx_frame frame;
+        struct vx_frame_result result;
+        enum vxc_step step;
+        vx_err why = VX_OK;
+        VX_TRY_RET(vxc_reader_next(reader, &read, &step, &why, detail));
+        if (step == VXC_STEP_END)
+            return VX_OK;
+        if (step == VXC_STEP_REFUSED)
+            continue;
+        bench_frame_convert(&read, &vxc_reader_get_info(reader)->sensing, false, &frame);
+        VX_TRY_RET(vx_map_integrate(map, &frame, &result, detail));
+        if (++f->n_frames % o->every == 0)
+            VX_TRY_RET(refresh(map, false, &f->update, f, detail));
+    }
+}
+
+/* Deterministic point inside the box of active voxels, number `i`. */
+static void sample_point(const struct vx_map_info *info, uint32_t i, float out[3])
+{
+    for (uint32_t a = 0; a < 3; a++) {
+        uint32_t h = (3 * i + a + 1) * 2654435761u;
+        h = (h ^ (h >> 15)) * 2246822519u;
+        h ^= h >> 13;
+        out[a] = (float)((info->active_max_m[a] - info->active_min_m[a]) * (h / 4294967296.0));
+    }
+}
+
+/* n points at a time, in memory that copies run fastest from; the answers must repeat. */
+static vx_err time_points(struct vx_device *device, struct vx_map *map, uint32_t n, uint64_t times,
+                          struct bench_samples *samples, struct figures *f, struct vx_detail *detail)
+{
+    struct vx_map_info info;
+    struct vx_point_answer *answers, *first = malloc(n * sizeof *first);
+    void *points = NULL, *out = NULL;
+    vx_err err = first ? VX_OK : VX_E_NOMEM;
+    VX_TRY(err);
+    VX_TRY(vx_device_alloc_host(device, n * 3ull * sizeof(float), &points));
+    VX_TRY(vx_device_alloc_host(device, n * sizeof *answers, &out));
+    VX_TRY(vx_map_get_info(map, &info));
+    answers = out;
+    for (uint32_t i = 0; i < n; i++)
+        sample_point(&info, i, (float *)points + 3ull * i);
+    for (uint64_t k = 0; k < times + 2; k++) {
+        const double start = bench_now_ms();
+        VX_TRY(vx_query_points(map, NULL, info.active_min_m, points, n, answers, NULL, detail));
+        if (k >= 2)
+            bench_samples_add(samples, bench_now_ms() - start);
+        else
+            memcpy(first, answers, n * sizeof *first);
+    }
+    if (memcmp(first, answers, n * sizeof *first) != 0)
+        VX_TRY(vx_fail(detail, VX_E_INTERNAL, "points", "the same points got other answers"));
+    f->n_known = 0;
+    for (uint32_t i = 0; i < n; i++)
+        f->n_known += (answers[i].status & VX_Q_DISTANCE) != 0;
+fail:
+    vx_device_free_host(device, points);
+    vx_device_free_host(device, out);
+    free(first);
+    return err;
+}
+
+static vx_err measure(struct vx_device *device, struct vx_map *map, const struct options *o,
+                      struct figures *f, struct vx_detail *detail)
+{
+    uint64_t updated;
+    VX_TRY_RET(refresh(map, false, &f->update, f, detail));
+    updated = f->digest;
+    for (uint64_t k = 0; k < o->repeat; k++) {
+        VX_TRY_RET(refresh(map, true, &f->cold, f, detail));
+        if (f->digest != updated)
+            return vx_fail(detail, VX_E_INTERNAL, "digest", "the updated field is not the rebuilt one");
+        VX_TRY_RET(refresh(map, false, &f->same, f, detail));
+        VX_TRY_RET(time_mesh(map, &f->mesh, f, detail));
+    }
+    VX_TRY_RET(time_points(device, map, FEW, o->batches, &f->few, f, detail));
+    VX_TRY_RET(time_points(device, map, MANY, o->repeat, &f->many, f, detail));
+    if (f->n_known == 0)
+        return vx_fail(detail, VX_E_INTERNAL, "points", "no point has a distance");
+    return VX_OK;
+}
+
+static void print_samples(const char *name, struct bench_samples *s)
+{
+    printf(",\"%s_ms\":{\"median\":%.4f,\"mean\":%.4f,\"p99\":%.4f}", name, bench_quantile(s, 0.5),
+           bench_mean(s), bench_quantile(s, 0.99));
+}
+
+static void print_figures(const struct options *o, struct vx_device *device, struct figures *f)
+{
+    struct vx_device_stats stats;
+    const char *slash = strrchr(o->workload, '/');
+    vx_device_get_stats(device, &stats);
+    printf("{\"bench\":\"field\",\"workload\":");
+    bench_json_string(stdout, slash && slash[1] ? slash + 1 : o->workload);
+    printf(",\"voxel_m\":%.9g,\"mode\":\"%s\",\"frames\":%llu,\"leaves\":%llu,\"triangles\":%llu,"
+           "\"field_bytes\":%llu,\"digest\":\"%016llx\"",
+           o->map.voxel_size_m, o->map.mode == VX_TSDF ? "tsdf" : "occupancy",
+           (unsigned long long)f->n_frames, (unsigned long long)f->n_leaves,
+           (unsigned long long)f->n_triangles, (unsigned long long)f->field_bytes,
+           (unsigned long long)f->digest);
+    print_samples("esdf_cold", &f->cold);
+    print_samples("esdf_update", &f->update);
+    print_samples("esdf_no_change", &f->same);
+    print_samples("mesh", &f->mesh);
+    print_samples("points_1m", &f->many);
+    print_samples("points_1000", &f->few);
+    printf(",\"peak_bytes\":%llu,\"backend\":\"%s\",\"device\":", (unsigned long long)stats.peak_bytes,
+           stats.backend);
+    bench_json_string(stdout, stats.name);
+    printf(",\"version\":\"%s\"}\n", VOXELD_VERSION);
+}
+
+static vx_err run(const struct options *o, struct vx_detail *detail)
+{
+    struct vx_device *device = NULL;
+    struct vx_map *map = NULL;
+    struct vxc_reader *reader = NULL;
+    struct figures f = {0};
+    struct bench_samples *all[] = {&f.update, &f.cold, &f.same, &f.mesh, &f.many, &f.few};
+    vx_err err;
+    VX_TRY(vx_device_open(&o->device, &device, detail));
+    VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));
+    VX_TRY(vx_map_create(device, "bench", &o->map, &map, detail));
+    VX_TRY(feed(map, reader, o, &f, detail));
+    VX_TRY(measure(device, map, o, &f, detail));
+    print_figures(o, device, &f);
+fail:
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        bench_samples_fini(all[i]);
+    vxc_reader_close(reader);
+    if (map)
+        vx_map_destroy(map);
+    if (device)
+        vx_device_close(device);
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.every = 10, .repeat = 7, .batches = 2000, .device = {.backend = VXK_CPU}};
+    struct vx_detail detail = {"", ""};
+    vx_map_params_default(&o.map);
+    for (int i = 1; i < argc; i += 2)
+        if (i + 1 >= argc || !parse_option(&o, argv[i], argv[i + 1])) {
+            fputs(USAGE, stderr);
+            return 2;
+        }
+    if (!o.workload) {
+        fputs(USAGE, stderr);
+        return 2;
+    }
+    const vx_err err = run(&o, &detail);
+    if (err == VX_OK)
+        return 0;
+    fprintf(stderr, "bench_field: %s: %s%s%s\n", vx_err_name(err), detail.field, detail.field[0] ? ": " : "",
+            detail.text[0] ? detail.text : vx_err_text(err));
+    return 1;
+}
