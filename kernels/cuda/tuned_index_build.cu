@@ -5,34 +5,42 @@
 namespace
 {
 
-enum { RANK_KEYS = 4 };
+enum { RANK_KEYS = 8, RANK_BLOCK = 256 };
 
-/* A warp takes four keys and compares them with all. */
-__global__ void __launch_bounds__(128) rank(const __grid_constant__ struct vxk_index_rank_args a,
-                                            uint32_t most, const uint32_t *n_dev, uint32_t per)
+/* A block takes eight keys and compares them with all. */
+__global__ void __launch_bounds__(RANK_BLOCK) rank(const __grid_constant__ struct vxk_index_rank_args a,
+                                                   uint32_t most, const uint32_t *n_dev, uint32_t per)
 {
-    uint32_t n = vxk_launch_end(most, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * 4;
-    for (uint32_t i = (blockIdx.x * 4 + (threadIdx.x >> 5)) * RANK_KEYS; i < n; i += warps * RANK_KEYS) {
+    __shared__ uint32_t sums[RANK_KEYS];
+    uint32_t n = vxk_launch_end(most, n_dev, per), t = threadIdx.x;
+    for (uint32_t i = blockIdx.x * RANK_KEYS; i < n; i += gridDim.x * RANK_KEYS) {
         uint64_t key[RANK_KEYS];
         uint32_t before[RANK_KEYS] = {0};
+        if (t < RANK_KEYS)
+            sums[t] = a.in_order ? i + t : 0;
 #pragma unroll
         for (uint32_t j = 0; j < RANK_KEYS; j++)
             key[j] = a.b.found[min(i + j, n - 1)];
+        __syncthreads();
         if (!a.in_order) {
 #pragma unroll 4
-            for (uint32_t k = lane; k < n; k += 32) {
+            for (uint32_t k = t; k < n; k += RANK_BLOCK) {
                 uint64_t other = a.b.found[k];
 #pragma unroll
                 for (uint32_t j = 0; j < RANK_KEYS; j++)
                     before[j] += other < key[j];
             }
-        }
 #pragma unroll
-        for (uint32_t j = 0; j < RANK_KEYS; j++) {
-            uint32_t sum = a.in_order ? i + j : vxk_warp_sum(before[j]);
-            if (lane == j && i + j < n)
-                vxk_index_rank_put(&a.b, key[j], sum);
+            for (uint32_t j = 0; j < RANK_KEYS; j++) {
+                uint32_t sum = vxk_warp_sum(before[j]);
+                if ((t & 31) == 0 && sum)
+                    atomicAdd(&sums[j], sum);
+            }
+            __syncthreads();
         }
+        if (t < RANK_KEYS && i + t < n)
+            vxk_index_rank_put(&a.b, a.b.found[i + t], sums[t]);
+        __syncthreads();
     }
 }
 
@@ -152,7 +160,7 @@ __global__ void __launch_bounds__(256) number(const __grid_constant__ struct vxk
 
 } // namespace
 
-VXK_TUNED_LAUNCH(index_rank, rank, 128, 4 * RANK_KEYS, 16)
+VXK_TUNED_LAUNCH(index_rank, rank, RANK_BLOCK, RANK_KEYS, 32)
 VXK_TUNED_LAUNCH(index_expand, expand, 256, 1, 8)
 VXK_TUNED_LAUNCH(index_number, number, 256, 1, 8)
 

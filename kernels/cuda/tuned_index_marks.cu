@@ -136,7 +136,7 @@ struct keep_op {
         if (lane || !cells)
             return;
         atomicOr((unsigned long long *)&a.cells[(uint64_t)w.chunk * 64 + w.word], (unsigned long long)cells);
-        if (!vxk_load32(&a.stays[w.chunk]) && !atomicOr(&a.stays[w.chunk], 1))
+        if (!vxk_relaxed32(&a.stays[w.chunk]) && !atomicOr(&a.stays[w.chunk], 1))
             vxk_index_add_key(&a.b, w.key);
     }
 };
@@ -157,7 +157,7 @@ extern "C" cudaError_t vxk_cuda_tuned_index_dilate_chunks(const struct vxk_cuda_
 }
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_words(const struct vxk_cuda_launch *l)
 {
-    dilate_words<<<vxk_blocks_for(l, l->n, WARPS, 6), WARPS * 32, 0, l->stream>>>(
+    dilate_words<<<vxk_blocks_for(l, l->n, WARPS, 48), WARPS * 32, 0, l->stream>>>(
         *(const struct vxk_index_dilate_words_args *)l->args);
     return cudaGetLastError();
 }
