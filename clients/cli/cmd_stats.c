@@ -134,6 +134,7 @@ static int json_stats(const struct vxc_stats *s)
     json_codes(&j, "errors", s->errors, s->n_errors);
     json_u64(&j, "bad_messages", s->n_bad_messages);
     json_u64(&j, "transfer_bytes", s->transfer_bytes);
+    json_u64(&j, "spool_bytes", s->spool_bytes);
     json_end(&j, '}');
     return json_finish(&j);
 }

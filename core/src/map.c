@@ -295,6 +295,8 @@ void vx_map_destroy(struct vx_map *map)
     if (!map)
         return;
     const struct vxk_ops *ops = map->device->dev->ops;
+    if (map->reader.room)
+        map->reader.room_destroy(map, map->reader.room);
     if (map->reader.esdf)
         map->reader.esdf_destroy(map, map->reader.esdf);
     /* A device that fails here has lost its memory anyhow. */

@@ -1,5 +1,5 @@
-/* mesh.c - marching cubes of the newest epoch: count over the whole map, then emit, both in batches of
- * leaves. */
+/* mesh.c - marching cubes of the newest epoch: count over the whole map, then emit.  A map whose masks fit
+ * into the scratch is staged once; a larger one in batches of leaves, twice. */
 #include "vx/mesh.h"
 
 #include "body/mesh.h"
@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum {
-    FIRST_BATCH = 16384, /* leaves; halved until the scratch fits */
+    FIRST_BATCH = 65536, /* leaves; halved until the scratch fits */
     SMALLEST_BATCH = 64,
-    BUDGET_BYTES = 256 << 20
+    A_LEAF_BYTES = sizeof(struct vxk_mesh_leaf) + sizeof(struct vxk_records) + 128 + 27 * 4 /* staged */
 };
 
 /* A list of a batch: targets, or sources. */
@@ -42,8 +42,11 @@ struct job {
     struct vx__work work;
     struct vxk_cells set;
     uint32_t n_leaves, size; /* leaves of the map, of a batch */
-    int32_t origin[3];       /* voxel */
+    uint32_t n_chunks;
+    int32_t origin[3]; /* voxel */
     struct level level[2];
+    uint64_t *keys;                 /* host: of the chunks; arrives with the next wait */
+    uint64_t budget;                /* bytes of scratch */
     uint32_t *count;                /* device: entries of the two lists */
     uint32_t *vertices, *triangles; /* device: [n_leaves + 1] counts, then running sums */
 };
@@ -78,18 +81,11 @@ static vx_err unstage(struct job *j, uint32_t keep)
     return number(j, SOURCES, 1);
 }
 
-/* Makes the masks of a batch's leaves; above: also of those that own the batch's upper edges. */
-static vx_err make_stage(struct job *j, struct stage *t, bool above)
+/* Makes the masks of the targets from the sources, of which there are n[]. */
+static vx_err make_masks(struct job *j, struct stage *t, const uint32_t n[2])
 {
     struct vx__work *w = &j->work;
-    uint32_t n[2];
 
-    VX_TRY_RET(j->q->dev->ops->fill(j->q, j->count, 0, sizeof n));
-    VX_TRY_RET(claim(j, TARGETS, t, above ? 8 : 1));
-    VX_TRY_RET(number(j, TARGETS, 0));
-    VX_TRY_RET(claim(j, SOURCES, t, 27));
-    VX_TRY_RET(number(j, SOURCES, 0));
-    VX_TRY_RET(vx__work_read(w, n, j->count, sizeof n));
     t->records = vx__work_get(w, n[SOURCES], sizeof *t->records);
     t->signs = vx__work_get(w, n[SOURCES], 128);
     t->link = vx__work_get(w, n[TARGETS] * 27ull, sizeof *t->link);
@@ -114,6 +110,20 @@ static vx_err make_stage(struct job *j, struct stage *t, bool above)
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_link, &link, n[TARGETS] * 27));
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_masks, &masks, n[TARGETS] * 8));
     return VXK_LAUNCH(j->q, mesh_sums, &sums, n[TARGETS]);
+}
+
+/* Makes the masks of a batch's leaves; above: also of those that own the batch's upper edges. */
+static vx_err make_stage(struct job *j, struct stage *t, bool above)
+{
+    uint32_t n[2];
+
+    VX_TRY_RET(j->q->dev->ops->fill(j->q, j->count, 0, sizeof n));
+    VX_TRY_RET(claim(j, TARGETS, t, above ? 8 : 1));
+    VX_TRY_RET(number(j, TARGETS, 0));
+    VX_TRY_RET(claim(j, SOURCES, t, 27));
+    VX_TRY_RET(number(j, SOURCES, 0));
+    VX_TRY_RET(vx__work_read(&j->work, n, j->count, sizeof n));
+    return make_masks(j, t, n);
 }
 
 static vx_err check_cancelled(const struct job *j)
@@ -167,8 +177,6 @@ static vx_err prepare(struct job *j)
 {
     struct vx__work *w = &j->work;
     uint32_t *versions, n_versions;
-    uint64_t *keys;
-    vx_err err = VX_OK;
 
     VX_TRY_RET(vx__snapshot_chunks(j->map, &j->snapshot, j->q, &versions, &n_versions));
     if (versions)
@@ -176,28 +184,39 @@ static vx_err prepare(struct job *j)
     VX_TRY_RET(vx__site_cells(w, &j->samples, versions, n_versions, &j->set, &j->n_leaves));
     if (!j->n_leaves)
         return VX_OK;
+    j->n_chunks = n_versions;
+    j->vertices = vx__work_get(w, j->n_leaves + 1ull, sizeof *j->vertices);
+    j->triangles = vx__work_get(w, j->n_leaves + 1ull, sizeof *j->triangles);
+    VX_TRY_RET(w->err);
+    j->keys = malloc(n_versions * sizeof *j->keys);
+    if (!j->keys)
+        return vx_fail(j->detail, VX_E_NOMEM, "", "no memory for %u chunk keys", n_versions);
+    return j->q->dev->ops->download(j->q, j->keys, j->set.chunk_key, n_versions * sizeof *j->keys);
+}
+
+/* The lists that batches are made of. */
+static vx_err make_lists(struct job *j)
+{
+    struct vx__work *w = &j->work;
+
     for (int i = 0; i < 2; i++) {
         j->level[i].slot = vx__work_filled(w, j->n_leaves, sizeof *j->level[i].slot, 0xff);
         j->level[i].list = vx__work_get(w, j->n_leaves, sizeof *j->level[i].list);
     }
     j->count = vx__work_get(w, 2, sizeof *j->count);
-    j->vertices = vx__work_get(w, j->n_leaves + 1ull, sizeof *j->vertices);
-    j->triangles = vx__work_get(w, j->n_leaves + 1ull, sizeof *j->triangles);
-    VX_TRY_RET(w->err);
-    keys = malloc(n_versions * sizeof *keys);
-    if (!keys)
-        return vx_fail(j->detail, VX_E_NOMEM, "", "no memory for %u chunk keys", n_versions);
-    VX_TRY(vx__work_read(w, keys, j->set.chunk_key, n_versions * sizeof *keys));
-    for (uint32_t i = 0; i < n_versions; i++) {
+    return w->err;
+}
+
+/* The lower corner of all chunks. */
+static void find_origin(struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_chunks; i++) {
         int32_t k[3];
-        vxk_key_xyz(keys[i], &k[0], &k[1], &k[2]);
+        vxk_key_xyz(j->keys[i], &k[0], &k[1], &k[2]);
         for (int a = 0; a < 3; a++)
             if (!i || k[a] * 128 < j->origin[a])
                 j->origin[a] = k[a] * 128;
     }
-fail:
-    free(keys);
-    return err;
 }
 
 /* Counts to running sums, and the host's arrays for as much. */
@@ -205,11 +224,14 @@ static vx_err make_room(struct job *j, struct vx_mesh *mesh)
 {
     const struct vxk_ops *ops = j->q->dev->ops;
     uint64_t n[2], *total = vx__work_get(&j->work, 2, sizeof *total);
+    void *memory;
+    vx_err err;
 
     VX_TRY_RET(j->work.err);
     VX_TRY_RET(ops->sum_u32(j->q, j->vertices, total, j->n_leaves));
     VX_TRY_RET(ops->sum_u32(j->q, j->triangles, total + 1, j->n_leaves));
     VX_TRY_RET(vx__work_read(&j->work, n, total, sizeof n));
+    find_origin(j);
     if (n[0] > UINT32_MAX || n[1] > UINT32_MAX)
         return vx_fail(
             j->detail, VX_E_EXHAUSTED, "",
@@ -221,12 +243,15 @@ static vx_err make_room(struct job *j, struct vx_mesh *mesh)
     mesh->n_triangles = (uint32_t)n[1];
     if (!n[0])
         return VX_OK;
-    mesh->vertices = malloc(n[0] * 3 * sizeof(float));
-    mesh->normals = malloc(n[0] * 3 * sizeof(float));
-    mesh->triangles = malloc((n[1] ? n[1] : 1) * 3 * sizeof(uint32_t));
-    if (!mesh->vertices || !mesh->normals || !mesh->triangles)
-        return vx_fail(j->detail, VX_E_NOMEM, "", "no memory for %llu vertices and %llu triangles",
+    /* Pinned, and one block: copies come at the full speed of the bus. */
+    err = j->q->dev->ops->alloc_host(j->q->dev, n[0] * 24 + n[1] * 12, &memory);
+    if (err != VX_OK)
+        return vx_fail(j->detail, err, "", "no memory for %llu vertices and %llu triangles",
                        (unsigned long long)n[0], (unsigned long long)n[1]);
+    mesh->owner_ = j->q->dev;
+    mesh->vertices = memory;
+    mesh->normals = mesh->vertices + n[0] * 3;
+    mesh->triangles = (uint32_t *)(void *)(mesh->normals + n[0] * 3);
     return VX_OK;
 }
 
@@ -283,16 +308,11 @@ static vx_err emit_triangles(struct job *j, const struct stage *t, struct vx_mes
                                     n * 3ull * sizeof *a.triangles);
 }
 
-static vx_err emit_batch(struct job *j, struct stage *t, struct vx_mesh *mesh)
+/* Vertices from[0] .. to[0] and triangles from[1] .. to[1]. */
+static vx_err emit(struct job *j, const struct stage *t, struct vx_mesh *mesh, const uint32_t from[2],
+                   const uint32_t to[2])
 {
-    struct vx__work *w = &j->work;
-    uint32_t from[2], to[2];
-
-    VX_TRY_RET(vx__work_read(w, &from[0], j->vertices + t->first, sizeof from[0]));
-    VX_TRY_RET(vx__work_read(w, &from[1], j->triangles + t->first, sizeof from[1]));
-    VX_TRY_RET(vx__work_read(w, &to[0], j->vertices + t->first + t->n, sizeof to[0]));
-    VX_TRY_RET(vx__work_read(w, &to[1], j->triangles + t->first + t->n, sizeof to[1]));
-    if ((to[0] - from[0]) * 28ull + (to[1] - from[1]) * 12ull > BUDGET_BYTES && t->n > SMALLEST_BATCH)
+    if ((to[0] - from[0]) * 28ull + (to[1] - from[1]) * 12ull > j->budget && t->n > SMALLEST_BATCH)
         return VX_E_EXHAUSTED;
     if (to[0] != from[0])
         VX_TRY_RET(emit_vertices(j, t, mesh, from[0], to[0] - from[0]));
@@ -301,25 +321,76 @@ static vx_err emit_batch(struct job *j, struct stage *t, struct vx_mesh *mesh)
     return j->q->dev->ops->wait(j->q);
 }
 
-static vx_err extract(struct job *j, struct vx_mesh *mesh)
+static vx_err emit_batch(struct job *j, struct stage *t, struct vx_mesh *mesh)
 {
-    const struct vx_map_params *params = vx__map_params(j->map);
+    const struct vxk_ops *ops = j->q->dev->ops;
+    uint32_t from[2], to[2];
 
-    VX_TRY_RET(prepare(j));
-    for (int a = 0; a < 3; a++)
-        mesh->origin_m[a] = params->origin_m[a] + j->origin[a] * params->voxel_size_m;
-    if (!j->n_leaves)
+    VX_TRY_RET(ops->download(j->q, &from[0], j->vertices + t->first, sizeof from[0]));
+    VX_TRY_RET(ops->download(j->q, &from[1], j->triangles + t->first, sizeof from[1]));
+    VX_TRY_RET(ops->download(j->q, &to[0], j->vertices + t->first + t->n, sizeof to[0]));
+    VX_TRY_RET(ops->download(j->q, &to[1], j->triangles + t->first + t->n, sizeof to[1]));
+    VX_TRY_RET(ops->wait(j->q));
+    return emit(j, t, mesh, from, to);
+}
+
+/* All leaves at once: every leaf is at its own number on both lists.  VX_E_EXHAUSTED: it takes batches. */
+static vx_err extract_whole(struct job *j, struct vx_mesh *mesh)
+{
+    const uint32_t n[2] = {j->n_leaves, j->n_leaves}, none[2] = {0, 0};
+    struct stage t = {.n = j->n_leaves};
+
+    if ((uint64_t)j->n_leaves * A_LEAF_BYTES > j->budget)
+        return VX_E_EXHAUSTED;
+    VX_TRY_RET(make_masks(j, &t, n));
+    VX_TRY_RET(count_batch(j, &t, mesh));
+    VX_TRY_RET(make_room(j, mesh));
+    if (!mesh->n_vertices)
         return VX_OK;
+    VX_TRY_RET(check_cancelled(j));
+    return emit(j, &t, mesh, none, (const uint32_t[2]){mesh->n_vertices, mesh->n_triangles});
+}
+
+static vx_err extract_batches(struct job *j, struct vx_mesh *mesh)
+{
+    VX_TRY_RET(make_lists(j));
     VX_TRY_RET(for_batches(j, false, count_batch, mesh));
     VX_TRY_RET(make_room(j, mesh));
     return mesh->n_vertices ? for_batches(j, true, emit_batch, mesh) : VX_OK;
+}
+
+static vx_err extract(struct job *j, struct vx_mesh *mesh)
+{
+    const struct vx_map_params *params = vx__map_params(j->map);
+    uint32_t keep;
+    vx_err err;
+
+    VX_TRY_RET(prepare(j));
+    keep = j->work.n;
+    if (j->n_leaves) {
+        err = extract_whole(j, mesh);
+        if (err == VX_E_EXHAUSTED) {
+            vx__work_drop(&j->work, keep);
+            vx_mesh_fini(mesh);
+            err = extract_batches(j, mesh);
+        }
+        if (err != VX_OK)
+            return err;
+    }
+    for (int a = 0; a < 3; a++)
+        mesh->origin_m[a] = params->origin_m[a] + j->origin[a] * params->voxel_size_m;
+    return VX_OK;
 }
 
 vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *options, uint32_t min_weight,
                        struct vx_mesh *out, struct vx_reply *reply, struct vx_detail *detail)
 {
     /* A queue of its own, so that queries go on while a mesh is made. */
-    struct job j = {.map = map, .options = options, .detail = detail, .size = FIRST_BATCH};
+    struct job j = {.map = map,
+                    .options = options,
+                    .detail = detail,
+                    .size = FIRST_BATCH,
+                    .budget = vx__scratch_budget(map)};
     const struct vxk_ops *ops = vx__map_dev(map)->ops;
     vx_err err;
 
@@ -345,6 +416,7 @@ vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *option
     }
 fail:
     vx__work_drop(&j.work, 0);
+    free(j.keys);
     vx__snapshot_release(map, &j.snapshot);
     ops->queue_destroy(j.q);
     if (err != VX_OK)
@@ -354,8 +426,9 @@ fail:
 
 void vx_mesh_fini(struct vx_mesh *mesh)
 {
-    free(mesh->vertices);
-    free(mesh->normals);
-    free(mesh->triangles);
+    struct vxk_dev *dev = mesh->owner_;
+
+    if (dev)
+        dev->ops->free_host(dev, mesh->vertices);
     memset(mesh, 0, sizeof *mesh);
 }

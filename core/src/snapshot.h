@@ -53,6 +53,8 @@ struct vx__reader_state {
     struct vxk_queue *queue; /* high priority */
     void *esdf;
     void (*esdf_destroy)(struct vx_map *map, void *esdf);
+    void *room; /* buffers of small queries; destroyed with the map */
+    void (*room_destroy)(struct vx_map *map, void *room);
 };
 /* Locks the map's reader side (one query at a time a map) and gives its state; unlock when done. */
 vx_err vx__reader_lock(struct vx_map *map, struct vx__reader_state **out);

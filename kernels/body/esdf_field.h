@@ -92,20 +92,34 @@ VXK_FN uint32_t *vxk_esdf_place_of(uint16_t *const *pages, uint32_t n)
            n % VXK_ESDF_PAGE;
 }
 
-/* The 512 voxels of a cell, or NULL when none of them is within R. */
+/* Number of the field's chunk `key`, or VXK_NONE.  Nobody writes the table while it is asked. */
+VXK_FN uint32_t vxk_esdf_find(const struct vxk_esdf *e, uint64_t key)
+{
+    uint32_t i = (uint32_t)vxk_mix64(key) & e->slot_mask;
+    for (uint32_t step = 0; step <= e->slot_mask; step++) {
+        if (e->keys[i] == key)
+            return e->index[i];
+        if (e->keys[i] == VXK_NO_KEY)
+            return VXK_NONE;
+        i = (i + 1) & e->slot_mask;
+    }
+    return VXK_NONE;
+}
+/* The 512 voxels of a cell of chunk number `chunk`, or NULL when none of them is within R. */
+VXK_FN const uint16_t *vxk_esdf_leaf_of(const struct vxk_esdf *e, uint32_t chunk, int32_t x, int32_t y,
+                                        int32_t z)
+{
+    uint32_t n =
+        chunk == VXK_NONE ? VXK_NONE : e->table[(uint64_t)chunk * VXK_CELLS_A_CHUNK + vxk_place(x, y, z)];
+    return n == VXK_NONE ? (const uint16_t *)0 : vxk_esdf_voxels(e->pages, n);
+}
+/* The same from the cell alone. */
 VXK_FN const uint16_t *vxk_esdf_leaf(const struct vxk_esdf *e, int32_t x, int32_t y, int32_t z)
 {
     uint64_t key;
-    uint32_t slot, n;
     if (!vxk_cell_key(x, y, z, &key))
         return (const uint16_t *)0;
-    slot = vxk_hash_find(e->keys, e->slot_mask, key);
-    if (slot == VXK_NONE)
-        return (const uint16_t *)0;
-    n = e->table[(uint64_t)e->index[slot] * VXK_CELLS_A_CHUNK + vxk_place(x, y, z)];
-    if (n == VXK_NONE)
-        return (const uint16_t *)0;
-    return vxk_esdf_voxels(e->pages, n);
+    return vxk_esdf_leaf_of(e, vxk_esdf_find(e, key), x, y, z);
 }
 
 /* What the evidence of a voxel says: the sign of its distance (0 counts as outside) or of its log-odds (0

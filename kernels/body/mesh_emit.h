@@ -33,7 +33,7 @@ struct vxk_mesh_list_args {
 VXK_FN void vxk_mesh_list(const struct vxk_mesh_list_args *a, uint32_t i)
 {
     uint32_t e = i >> 3, x = i & 7;
-    const struct vxk_mesh_leaf *l = &a->leaf[a->slot[a->first + e]];
+    const struct vxk_mesh_leaf *l = &a->leaf[vxk_mesh_slot(a->slot, a->first + e)];
     uint64_t left = l->edge[0][x] | l->edge[1][x] | l->edge[2][x];
     uint32_t n = a->base[a->first + e] - a->first_base + (l->before[x] & 0xffff);
     for (; left; left &= left - 1) {
@@ -96,7 +96,7 @@ VXK_FN void vxk_mesh_vertices(const struct vxk_mesh_vertices_args *a, uint32_t i
     int32_t p[3], q[3], c[3], k[3], t = 0, u = 0;
     float f, g[3];
     around.samples = &a->samples;
-    around.link = a->link + (uint64_t)a->slot[leaf] * 27;
+    around.link = a->link + (uint64_t)vxk_mesh_slot(a->slot, leaf) * 27;
     around.records = a->records;
     vxk_place_xyz(place & 4095, &c[0], &c[1], &c[2]);
     vxk_key_xyz(a->chunk_key[place >> 12], &k[0], &k[1], &k[2]);
@@ -137,7 +137,7 @@ struct vxk_mesh_triangles_args {
 };
 VXK_FN void vxk_mesh_triangles(const struct vxk_mesh_triangles_args *a, uint32_t i)
 {
-    uint32_t e = i >> 3, x = i & 7, target = a->slot[a->first + e];
+    uint32_t e = i >> 3, x = i & 7, target = vxk_mesh_slot(a->slot, a->first + e);
     const struct vxk_mesh_leaf *l = &a->leaf[target];
     const uint32_t *link = a->link + (uint64_t)target * 27, *above = a->above + (uint64_t)e * 8;
     uint32_t *out =
@@ -153,8 +153,8 @@ VXK_FN void vxk_mesh_triangles(const struct vxk_mesh_triangles_args *a, uint32_t
                 uint32_t edge = vxk_mc_edge(cell, 0, k), corner = vxk_mc_edge_corner(edge);
                 uint32_t vx = x + (corner >> 2), vy = y + (corner >> 1 & 1), vz = z + (corner & 1);
                 uint32_t owner = above[(vx >> 3) << 2 | (vy >> 3) << 1 | vz >> 3];
-                *out++ = a->vertex_base[owner] +
-                         vxk_mesh_rank(&a->leaf[a->slot[owner]], vx & 7, (vy & 7) << 3 | (vz & 7), edge >> 2);
+                *out++ = a->vertex_base[owner] + vxk_mesh_rank(&a->leaf[vxk_mesh_slot(a->slot, owner)],
+                                                               vx & 7, (vy & 7) << 3 | (vz & 7), edge >> 2);
             }
         }
     }

@@ -21,6 +21,12 @@ struct vxk_mesh_leaf {
     uint32_t reserved;
 };
 
+/* Place of leaf k of the map on a list; without a list every leaf is at its own number. */
+VXK_FN uint32_t vxk_mesh_slot(const uint32_t *slot, uint32_t k)
+{
+    return slot ? slot[k] : k;
+}
+
 /* Lists the leaves around others.  Element: leaf i / n, neighbour i % n; n = 8: itself and the upper seven,
  * 27: all. */
 struct vxk_mesh_claim_args {
@@ -193,7 +199,7 @@ struct vxk_mesh_counts_args {
 };
 VXK_FN void vxk_mesh_counts(const struct vxk_mesh_counts_args *a, uint32_t i)
 {
-    uint32_t n = a->leaf[a->slot[a->first + i]].n;
+    uint32_t n = a->leaf[vxk_mesh_slot(a->slot, a->first + i)].n;
     a->vertices[a->first + i] = n & 0xffff;
     a->triangles[a->first + i] = n >> 16;
 }

@@ -67,23 +67,46 @@ VXK_FN int vxk_locate(const struct vxk_query *q, const float p[3], struct vxk_sp
     return ok;
 }
 
-/* Looks voxels of the field up; neighbours are mostly of one leaf. */
+/* Looks voxels of the field up; neighbours are mostly of one leaf, and of one chunk nearly always. */
 struct vxk_esdf_cursor {
     int32_t x, y, z; /* cell */
     int known;
+    uint64_t key;
+    uint32_t chunk;
     const uint16_t *leaf;
 };
+VXK_FN void vxk_esdf_cursor_init(struct vxk_esdf_cursor *c)
+{
+    c->known = 0;
+    c->key = VXK_NO_KEY;
+    c->chunk = VXK_NONE;
+    c->leaf = (const uint16_t *)0;
+}
+/* Moves to a cell. */
+VXK_FN void vxk_esdf_seek(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, int32_t x, int32_t y,
+                          int32_t z)
+{
+    uint64_t key;
+    if (c->known && c->x == x && c->y == y && c->z == z)
+        return;
+    c->known = 1;
+    c->x = x;
+    c->y = y;
+    c->z = z;
+    c->leaf = (const uint16_t *)0;
+    if (!vxk_cell_key(x, y, z, &key))
+        return;
+    if (key != c->key) {
+        c->key = key;
+        c->chunk = vxk_esdf_find(e, key);
+    }
+    c->leaf = vxk_esdf_leaf_of(e, c->chunk, x, y, z);
+}
 /* Stored value of a voxel; VXK_ESDF_FAR with an unknown state where no leaf is. */
 VXK_FN uint32_t vxk_esdf_at(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, int32_t x, int32_t y,
                             int32_t z)
 {
-    if (!c->known || c->x != x >> 3 || c->y != y >> 3 || c->z != z >> 3) {
-        c->known = 1;
-        c->x = x >> 3;
-        c->y = y >> 3;
-        c->z = z >> 3;
-        c->leaf = vxk_esdf_leaf(e, c->x, c->y, c->z);
-    }
+    vxk_esdf_seek(e, c, x >> 3, y >> 3, z >> 3);
     return c->leaf ? c->leaf[vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z)] : (uint32_t)VXK_ESDF_FAR;
 }
 VXK_FN int vxk_esdf_has_distance(uint32_t stored)
@@ -149,48 +172,89 @@ VXK_FN int vxk_esdf_differences(const struct vxk_esdf *e, struct vxk_esdf_cursor
     return vxk_unit(g);
 }
 
-/* Distance in voxels (valid with VXK_Q_DISTANCE), gradient and state of a spot: the status bits. */
-VXK_FN uint32_t vxk_probe(const struct vxk_query *q, const struct vxk_spot *s, float *distance, float g[3],
-                          uint32_t *state)
+/* The eight centres around a spot, b the lowest: false when one has no state or no distance. */
+VXK_FN int vxk_esdf_corners(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, const int32_t b[3],
+                            float d[8])
 {
-    const struct vxk_esdf *e = &q->esdf;
-    struct vxk_esdf_cursor cursor;
-    int32_t b[3];
-    float f[3], d[8], unit = 1.0f / (256.0f * (float)e->scale);
-    uint32_t stored, status = 0, value = 0, all = 1;
-    cursor.known = 0;
-    stored = vxk_esdf_at(e, &cursor, s->v[0], s->v[1], s->v[2]);
-    g[0] = g[1] = g[2] = 0.0f;
-    *distance = 0.0f;
-    if (cursor.leaf) {
-        *state = stored >> 14;
+    uint32_t all = 1, stored[8];
+    if (((b[0] & 7) != 7) & ((b[1] & 7) != 7) & ((b[2] & 7) != 7)) { /* of one leaf: eight loads at once */
+        uint32_t n = vxk_voxel_of((uint32_t)b[0], (uint32_t)b[1], (uint32_t)b[2]);
+        vxk_esdf_seek(e, c, b[0] >> 3, b[1] >> 3, b[2] >> 3);
+        if (!c->leaf)
+            return 0;
+        for (uint32_t k = 0; k < 8; k++)
+            stored[k] = c->leaf[n + (k >> 2) * 64 + (k >> 1 & 1) * 8 + (k & 1)];
     } else {
+        for (int32_t k = 0; k < 8; k++)
+            stored[k] = vxk_esdf_at(e, c, b[0] + (k >> 2), b[1] + (k >> 1 & 1), b[2] + (k & 1));
+    }
+    for (uint32_t k = 0; k < 8; k++) {
+        all &= (uint32_t)(vxk_esdf_has_distance(stored[k]) & vxk_esdf_has_state(stored[k]));
+        d[k] = vxk_esdf_signed(stored[k]);
+    }
+    return (int)all;
+}
+/* What a spot is asked for first: its voxel's stored value and its state. */
+VXK_FN uint32_t vxk_probe_voxel(const struct vxk_query *q, struct vxk_esdf_cursor *c,
+                                const struct vxk_spot *s, uint32_t *state)
+{
+    uint32_t stored = vxk_esdf_at(&q->esdf, c, s->v[0], s->v[1], s->v[2]), value = 0;
+    *state = stored >> 14;
+    if (!c->leaf) {
         int evidence = vxk_voxel(&q->grid, s->v[0], s->v[1], s->v[2], &value);
         *state = vxk_evidence(evidence, value, q->occupancy);
     }
-    if (!vxk_esdf_has_distance(stored))
-        return 0;
-    status = VXK_Q_DISTANCE;
+    return stored;
+}
+/* The lowest of the eight centres around a spot, and where it lies between them. */
+VXK_FN void vxk_spot_corner(const struct vxk_spot *s, int32_t b[3], float f[3])
+{
     for (int a = 0; a < 3; a++) {
         b[a] = s->f[a] < 0.5f ? s->v[a] - 1 : s->v[a];
         f[a] = s->f[a] < 0.5f ? s->f[a] + 0.5f : s->f[a] - 0.5f;
     }
-    for (int32_t k = 0; k < 8 && all; k++) {
-        uint32_t corner = vxk_esdf_at(e, &cursor, b[0] + (k >> 2), b[1] + (k >> 1 & 1), b[2] + (k & 1));
-        all = (uint32_t)(vxk_esdf_has_distance(corner) && vxk_esdf_has_state(corner));
-        d[k] = vxk_esdf_signed(corner);
-    }
-    if (all) {
+}
+/* Distance in voxels (valid with VXK_Q_DISTANCE), gradient and state of a spot: the status bits. */
+VXK_FN uint32_t vxk_probe(const struct vxk_query *q, const struct vxk_spot *s, float *distance, float g[3],
+                          uint32_t *state)
+{
+    struct vxk_esdf_cursor cursor;
+    int32_t b[3];
+    float f[3], d[8], unit = 1.0f / (256.0f * (float)q->esdf.scale);
+    uint32_t stored;
+    vxk_esdf_cursor_init(&cursor);
+    stored = vxk_probe_voxel(q, &cursor, s, state);
+    g[0] = g[1] = g[2] = 0.0f;
+    *distance = 0.0f;
+    if (!vxk_esdf_has_distance(stored))
+        return 0;
+    vxk_spot_corner(s, b, f);
+    if (vxk_esdf_corners(&q->esdf, &cursor, b, d)) {
         *distance = vxk_trilinear(d, f, g) * unit;
         if (vxk_unit(g))
-            return status | VXK_Q_GRADIENT;
+            return VXK_Q_DISTANCE | VXK_Q_GRADIENT;
     } else {
         *distance = vxk_esdf_signed(stored) * unit;
-        if (vxk_esdf_differences(e, &cursor, s->v, stored, g))
-            return status | VXK_Q_GRADIENT;
+        if (vxk_esdf_differences(&q->esdf, &cursor, s->v, stored, g))
+            return VXK_Q_DISTANCE | VXK_Q_GRADIENT;
     }
     g[0] = g[1] = g[2] = 0.0f;
-    return status;
+    return VXK_Q_DISTANCE;
+}
+/* The same without a gradient: false when nothing is within R. */
+VXK_FN int vxk_probe_distance(const struct vxk_query *q, struct vxk_esdf_cursor *c, const struct vxk_spot *s,
+                              float *distance, uint32_t *state)
+{
+    int32_t b[3];
+    float f[3], d[8], g[3], unit = 1.0f / (256.0f * (float)q->esdf.scale);
+    uint32_t stored = vxk_probe_voxel(q, c, s, state);
+    *distance = 0.0f;
+    if (!vxk_esdf_has_distance(stored))
+        return 0;
+    vxk_spot_corner(s, b, f);
+    *distance =
+        (vxk_esdf_corners(&q->esdf, c, b, d) ? vxk_trilinear(d, f, g) : vxk_esdf_signed(stored)) * unit;
+    return 1;
 }
 
 VXK_FN void vxk_answer_nothing(const struct vxk_query *q, uint32_t status, struct vxk_point_answer *out)

@@ -320,23 +320,25 @@ START_TEST(same_everywhere)
         enum vxk_backend backend;
         int threads;
     } on[3] = {{backend, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
+    struct grid_fixture *f[3];
     struct vx_mesh m[4];
 
     for (int i = 0; i < 3; i++) {
-        struct grid_fixture *f = grid_fixture_create(on[i].backend, on[i].threads, &plain, 0);
-        fill_twice(f);
-        m[i] = mesh_of(f, 0);
+        f[i] = grid_fixture_create(on[i].backend, on[i].threads, &plain, 0);
+        fill_twice(f[i]);
+        m[i] = mesh_of(f[i], 0);
         ck_assert(same(&m[0], &m[i]));
         if (i == 0) { /* with room for a part only, in batches */
-            grid_fixture_set_cap(f, grid_fixture_peak(f) / 3);
-            m[3] = mesh_of(f, 0);
+            grid_fixture_set_cap(f[i], grid_fixture_peak(f[i]) / 3);
+            m[3] = mesh_of(f[i], 0);
             ck_assert(same(&m[0], &m[3]));
         }
-        ck_assert_uint_eq(grid_fixture_destroy(f), 0);
     }
     ck_assert_uint_gt(m[0].n_triangles, 10000);
     for (int i = 0; i < 4; i++)
         vx_mesh_fini(&m[i]);
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(grid_fixture_destroy(f[i]), 0);
 }
 END_TEST
 

@@ -429,6 +429,8 @@ unsigned grid_fixture_destroy(struct grid_fixture *f)
     struct vx_map *map = &f->map;
     unsigned left;
 
+    if (map->reader.room)
+        map->reader.room_destroy(map, map->reader.room);
     if (map->reader.esdf)
         map->reader.esdf_destroy(map, map->reader.esdf);
     left = map->n_blocks;

@@ -111,6 +111,7 @@ static bool copy_report(const Voxeld__V1__StatsReport *in, struct vxc_stats *out
     out->n_sessions = in->n_sessions;
     out->n_bad_messages = in->n_bad_messages;
     out->transfer_bytes = in->transfer_bytes;
+    out->spool_bytes = in->spool_bytes;
     return copy_devices(in, out) && copy_maps(in, out) && copy_streams(in, out) &&
            copy_latencies(in->latencies, in->n_latencies, &out->latencies, &out->n_latencies) &&
            copy_codes(in->errors, in->n_errors, &out->errors, &out->n_errors);

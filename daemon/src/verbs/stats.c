@@ -193,6 +193,7 @@ static void report_fill(struct report *r, const struct stats_request *s)
     r->body.ended = codes_fill(r, server->n_ended, &r->body.n_ended);
     r->body.n_bad_messages = server->n_bad_messages;
     r->body.transfer_bytes = server->transfer_bytes;
+    r->body.spool_bytes = server->spool_bytes;
 }
 
 static void answer(struct vxd_request *request)

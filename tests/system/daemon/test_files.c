@@ -91,6 +91,14 @@ static uint64_t send_info(const char *map)
     return vxd_peer_send(&query, &header, NULL, 0);
 }
 
+static uint64_t spool_bytes(void)
+{
+    Voxeld__V1__StatsReport *r = vxd_peer_stats(&query);
+    uint64_t n = r->spool_bytes;
+    voxeld__v1__stats_report__free_unpacked(r, NULL);
+    return n;
+}
+
 static void expect_no_map(const char *map)
 {
     vxd_peer_expect_error(&query, send_info(map), VOXELD__V1__CODE__CODE_NOT_FOUND, "map");
@@ -181,6 +189,35 @@ START_TEST(export_cancelled)
     send_cancel(&admin, req);
     vxd_peer_expect_error(&admin, req, VOXELD__V1__CODE__CODE_CANCELLED, NULL);
     ck_assert(vxd_peer_is_quiet(&admin));
+}
+END_TEST
+
+static void edit_progress(Voxeld__V1__MapExport *e)
+{
+    e->progress = true;
+}
+
+static void expect_progress(uint64_t req, Voxeld__V1__Phase phase, uint64_t done, uint64_t total)
+{
+    struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_PROGRESS, req);
+    ck_assert_int_eq(got.header->progress->phase, phase);
+    ck_assert_uint_eq(got.header->progress->done, done);
+    ck_assert_uint_eq(got.header->progress->total, total);
+    vxd_got_free(&got);
+}
+
+/* What the core says of its progress is told by the clock, once. */
+START_TEST(export_progress)
+{
+    vxd_peer_map_create(&admin, "gated", 0.1);
+    uint64_t req = send_export(&admin, "gated", edit_progress);
+    expect_progress(req, VOXELD__V1__PHASE__PHASE_QUEUED, 0, 0);
+    expect_progress(req, VOXELD__V1__PHASE__PHASE_RUNNING, 1, SMALL);
+    fake_gate_open();
+    struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_RESULT, req);
+    vxd_got_free(&got);
+    vxd_peer_download(&admin, req, back, SMALL);
+    ck_assert_mem_eq(back, bytes, SMALL);
 }
 END_TEST
 
@@ -306,6 +343,7 @@ START_TEST(import_ended)
     struct vxd_got got = vxd_peer_expect(&admin, VOXELD__V1__HEADER__BODY_CREDIT, req);
     vxd_got_free(&got);
     vxd_peer_expect_error(&query, send_info("m"), VOXELD__V1__CODE__CODE_LOADING, "map");
+    ck_assert_uint_eq(spool_bytes(), BIG);
     vxd_peer_hello(&other, &proc, "admin");
     vxd_peer_expect_error(&other, send_import(&other, "m", SMALL, NULL),
                           VOXELD__V1__CODE__CODE_ALREADY_EXISTS, "map");
@@ -344,6 +382,8 @@ START_TEST(import_ended)
     send_cancel(&admin, req);
     vxd_peer_expect_error(&admin, req, VOXELD__V1__CODE__CODE_CANCELLED, NULL);
     expect_no_map("gated");
+    while (spool_bytes()) /* files are closed on a worker */
+        ;
 }
 END_TEST
 
@@ -401,6 +441,7 @@ int main(void)
     tcase_add_test(c, export_bodies);
     tcase_add_test(c, export_refused);
     tcase_add_test(c, export_cancelled);
+    tcase_add_test(c, export_progress);
     tcase_add_test(c, deleted_meanwhile);
     tcase_add_test(c, import_bodies);
     tcase_add_test(c, import_refused);

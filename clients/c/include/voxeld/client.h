@@ -373,6 +373,7 @@ struct vxc_stats {
     uint64_t uptime_us;
     uint32_t n_sessions;
     uint64_t n_bad_messages, transfer_bytes;
+    uint64_t spool_bytes; /* files of exports and imports under way */
     struct vxc_device_stats *devices;
     size_t n_devices;
     struct vxc_map_stats *maps;

@@ -1,0 +1,192 @@
+/* query_ask.c - how every kind of question goes to the device and its answers come back. */
+#include "query_ask.h"
+
+#include "work.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SLICE = 1 << 20,     /* items on the device at once */
+    ROOM_BYTES = 1 << 16 /* questions, and answers, that need no memory of their own */
+};
+
+/* Buffers that stay: a small batch is copied through pinned memory and asks nobody for any. */
+struct room {
+    void *in, *out;           /* device */
+    void *in_host, *out_host; /* pinned */
+};
+
+static void room_destroy(struct vx_map *map, void *p)
+{
+    struct vxk_dev *dev = vx__map_dev(map);
+    struct room *r = p;
+
+    vx__scratch_free(map, r->in);
+    vx__scratch_free(map, r->out);
+    if (r->in_host)
+        dev->ops->free_host(dev, r->in_host);
+    if (r->out_host)
+        dev->ops->free_host(dev, r->out_host);
+    free(r);
+}
+
+/* The map's room, made on first use; NULL when there is no memory for it. */
+static struct room *get_room(struct vx_map *map, struct vx__reader_state *rs)
+{
+    struct vxk_dev *dev = vx__map_dev(map);
+    struct room *r = rs->room;
+
+    if (r)
+        return r;
+    r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    if (vx__scratch_alloc(map, ROOM_BYTES, &r->in, NULL) != VX_OK ||
+        vx__scratch_alloc(map, ROOM_BYTES, &r->out, NULL) != VX_OK ||
+        dev->ops->alloc_host(dev, ROOM_BYTES, &r->in_host) != VX_OK ||
+        dev->ops->alloc_host(dev, ROOM_BYTES, &r->out_host) != VX_OK) {
+        room_destroy(map, r);
+        return NULL;
+    }
+    rs->room = r;
+    rs->room_destroy = room_destroy;
+    return r;
+}
+
+static void session_end(struct vx__session *s)
+{
+    vx__snapshot_release(s->map, &s->snapshot);
+    vx__reader_unlock(s->map);
+}
+
+static vx_err session_begin(struct vx__session *s, const double origin_m[3], bool with_esdf)
+{
+    const struct vx_map_params *params = vx__map_params(s->map);
+    const struct vx__esdf *esdf = NULL;
+    vx_err err;
+
+    VX_TRY_RET(vx__reader_lock(s->map, &s->rs));
+    err = vx__snapshot_pin(s->map, &s->snapshot);
+    if (err != VX_OK) {
+        vx__reader_unlock(s->map);
+        return err;
+    }
+    if (s->options && s->options->min_epoch > s->snapshot.epoch)
+        VX_TRY(vx_fail(s->detail, VX_E_STALE, "min_epoch", "epoch %llu is asked for, the newest is %llu",
+                       (unsigned long long)s->options->min_epoch, (unsigned long long)s->snapshot.epoch));
+    if (with_esdf) {
+        VX_TRY(vx__esdf_refresh(s->map, s->rs, &s->snapshot, s->options, &esdf, s->detail));
+        s->q.esdf = esdf->view;
+        s->esdf_epoch = esdf->epoch;
+    }
+    s->q.grid = s->snapshot.grid;
+    for (int a = 0; a < 3; a++)
+        s->q.offset_m[a] = origin_m[a] - params->origin_m[a];
+    s->q.voxel_m = params->voxel_size_m;
+    s->q.undefined = NAN;
+    s->q.occupancy = params->mode == VX_OCCUPANCY;
+    return VX_OK;
+
+fail:
+    session_end(s);
+    return err;
+}
+
+static void fill_reply(const struct vx__session *s, struct vx_reply *reply)
+{
+    const struct vx_map_params *params = vx__map_params(s->map);
+
+    if (!reply)
+        return;
+    memcpy(reply->uuid, vx__map_uuid(s->map), sizeof reply->uuid);
+    reply->epoch = s->snapshot.epoch;
+    reply->esdf_epoch = s->esdf_epoch;
+    reply->newest_stamp_ns = s->snapshot.newest_stamp_ns;
+    reply->max_distance_m = vx__esdf_radius(params) * params->voxel_size_m;
+}
+
+/* A batch that fits the room: two copies on the host, none of its pages is touched by the device. */
+static vx_err ask_small(struct vx__session *s, const struct vx__question *k, const struct room *r,
+                        const void *in, uint32_t n, void *out)
+{
+    struct vxk_queue *q = s->rs->queue;
+    const struct vxk_ops *ops = q->dev->ops;
+    const struct vx__batch b = {.in = r->in, .out = r->out, .n = n};
+    uint64_t in_bytes = (uint64_t)n * k->in_bytes, out_bytes = (uint64_t)n * k->out_bytes;
+
+    memcpy(r->in_host, in, in_bytes);
+    VX_TRY_RET(ops->upload(q, r->in, r->in_host, in_bytes));
+    VX_TRY_RET(k->launch(s, k, &b));
+    VX_TRY_RET(ops->download(q, r->out_host, r->out, out_bytes));
+    VX_TRY_RET(ops->wait(q));
+    memcpy(out, r->out_host, out_bytes);
+    return VX_OK;
+}
+
+/* Any batch, a slice at a time. */
+static vx_err ask_slices(struct vx__session *s, const struct vx__question *k, const void *in, uint32_t n,
+                         void *out)
+{
+    struct vxk_queue *q = s->rs->queue;
+    const struct vxk_ops *ops = q->dev->ops;
+    uint32_t most = k->slice ? k->slice : SLICE, slice = n < most ? n : most;
+    struct vx__work w;
+    void *in_dev, *common = NULL;
+    struct vx__batch b;
+    vx_err err;
+
+    vx__work_init(&w, s->map, q, s->detail);
+    b.in = in_dev = vx__work_get(&w, slice, k->in_bytes);
+    b.out = vx__work_get(&w, slice, k->out_bytes);
+    if (k->common_bytes)
+        common = vx__work_get(&w, 1, k->common_bytes);
+    b.common = common;
+    err = w.err;
+    if (err == VX_OK && k->common_bytes)
+        err = ops->upload(q, common, k->common, k->common_bytes);
+    for (uint64_t first = 0; err == VX_OK && first < n; first += slice) {
+        b.first = (uint32_t)first;
+        b.n = n - first < slice ? (uint32_t)(n - first) : slice;
+        if (vx__cancelled(s->options)) {
+            err = vx_fail(s->detail, VX_E_CANCELLED, "", "given up after %llu of %u answers",
+                          (unsigned long long)first, n);
+            break;
+        }
+        if (k->in_bytes)
+            VX_TRY(
+                ops->upload(q, in_dev, (const char *)in + first * k->in_bytes, (uint64_t)b.n * k->in_bytes));
+        VX_TRY(k->launch(s, k, &b));
+        VX_TRY(ops->download(q, (char *)out + first * k->out_bytes, b.out, (uint64_t)b.n * k->out_bytes));
+        VX_TRY(ops->wait(q));
+    }
+fail:
+    vx__work_drop(&w, 0);
+    return err;
+}
+
+vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+               const struct vx__question *k, const void *in, uint32_t n, void *out, struct vx_reply *reply,
+               struct vx_detail *detail)
+{
+    struct vx__session s = {.map = map, .options = options, .detail = detail};
+    struct room *room = NULL;
+    vx_err err = VX_OK;
+
+    for (int a = 0; a < 3; a++)
+        if (!isfinite(origin_m[a]))
+            return vx_fail(detail, VX_E_INVALID, "origin_m", "must be finite, got %g", origin_m[a]);
+    VX_TRY_RET(session_begin(&s, origin_m, k->with_esdf));
+    if (n && k->in_bytes && !k->common_bytes && (uint64_t)n * k->in_bytes <= ROOM_BYTES &&
+        (uint64_t)n * k->out_bytes <= ROOM_BYTES)
+        room = get_room(map, s.rs);
+    if (room)
+        err = ask_small(&s, k, room, in, n, out);
+    else if (n)
+        err = ask_slices(&s, k, in, n, out);
+    if (err == VX_OK)
+        fill_reply(&s, reply);
+    session_end(&s);
+    return err;
+}

@@ -1,0 +1,51 @@
+/*
+ * query_ask.h - how every kind of question goes to the device and its answers come back (internal to core).
+ */
+#ifndef VX__QUERY_ASK_H
+#define VX__QUERY_ASK_H
+
+#include "body/query.h"
+#include "esdf.h"
+
+/* A batch under way: locked reader, pinned epoch. */
+struct vx__session {
+    struct vx_map *map;
+    const struct vx_query_options *options;
+    struct vx_detail *detail;
+    struct vx__reader_state *rs;
+    struct vx__snapshot snapshot;
+    struct vxk_query q;
+    uint64_t esdf_epoch;
+};
+
+/* What is on the device for one launch. */
+struct vx__batch {
+    const void *in;
+    void *out;
+    const void *common;
+    uint32_t first, n; /* items of the caller's array */
+};
+
+/* One kind of question. */
+struct vx__question {
+    uint32_t in_bytes, out_bytes; /* an item (0 = items are only counted), an answer */
+    uint32_t slice;               /* items on the device at once, 0 = 2^20 */
+    bool with_esdf;               /* the distance field is brought to the pinned epoch */
+    const void *common;           /* what all items share: uploaded once */
+    uint64_t common_bytes;
+    vx_err (*launch)(const struct vx__session *s, const struct vx__question *k, const struct vx__batch *b);
+    const void *what; /* the kind's own parameters */
+};
+
+/*
+ * Asks n items of a kind; in: [n][in_bytes], out: [n][out_bytes], reply may be NULL.
+ * Errors: those of vx_query_points.  Thread: any; blocks.
+ */
+vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+               const struct vx__question *k, const void *in, uint32_t n, void *out, struct vx_reply *reply,
+               struct vx_detail *detail);
+
+/* Spheres [n][4] x, y, z, radius: VX_E_INVALID for a radius that is negative, not finite or beyond R. */
+vx_err vx__check_radius(struct vx_map *map, const float *spheres, uint32_t n, struct vx_detail *detail);
+
+#endif
