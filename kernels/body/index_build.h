@@ -52,9 +52,11 @@ VXK_FN uint32_t vxk_index_add_key(const struct vxk_index_build *b, uint64_t key)
     uint32_t slot = (uint32_t)vxk_mix64(key) & b->seen_mask, at;
     for (uint32_t step = 0; step <= b->seen_mask; step++) {
         uint64_t k = vxk_relaxed64(&b->seen[slot]);
+        if (k == key)
+            return slot;
+        if ((k == VXK_NO_KEY || step % 16 == 15) && vxk_relaxed32(&b->counts->n_chunks) > b->chunk_room)
+            return VXK_NONE; /* a full table isn't searched to its end by everybody */
         if (k == VXK_NO_KEY) {
-            if (vxk_relaxed32(&b->counts->n_chunks) > b->chunk_room)
-                return VXK_NONE;
             k = vxk_atomic_cas64(&b->seen[slot], VXK_NO_KEY, key);
             if (k == VXK_NO_KEY) {
                 at = vxk_atomic_add32(&b->counts->n_chunks, 1);
@@ -67,8 +69,7 @@ VXK_FN uint32_t vxk_index_add_key(const struct vxk_index_build *b, uint64_t key)
             return slot;
         slot = (slot + 1) & b->seen_mask;
     }
-    vxk_atomic_max32(&b->counts->n_chunks, b->chunk_room + 1);
-    return VXK_NONE;
+    return VXK_NONE; /* the table is full: of twice the room */
 }
 
 /* The same for chunk coordinates, which may be beyond the range: those are left out. */

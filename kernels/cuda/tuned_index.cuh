@@ -14,7 +14,7 @@
 namespace
 {
 
-enum { WARPS = 8 /* a block */ };
+enum { WARPS = 4 /* a block */ };
 
 /* A word that has leaves, as the lanes of its warp see it. */
 struct word_at {

@@ -153,10 +153,12 @@ __global__ void __launch_bounds__(WARPS * 32)
         const struct vxk_index_##name##_leaves_args *a =                                                     \
             (const struct vxk_index_##name##_leaves_args *)l->args;                                          \
         struct shape s = shape_for(l, a->op.b.chunk_room, in_multiprocessor);                                \
+        if (l->n < a->op.b.chunk_room * 64) /* less than one leaf a word: a thread a leaf is faster */       \
+            return cudaErrorNotSupported;                                                                    \
         name##_leaves<<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);                                  \
         return cudaGetLastError();                                                                           \
     }
-VXK_LEAVES(merge, 6)
-VXK_LEAVES(prune, 6)
-VXK_LEAVES(coarsen, 5)
-VXK_LEAVES(refine, 6)
+VXK_LEAVES(merge, 12)
+VXK_LEAVES(prune, 12)
+VXK_LEAVES(coarsen, 10)
+VXK_LEAVES(refine, 12)

@@ -151,20 +151,20 @@ __global__ void __launch_bounds__(WARPS * 32)
 
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_chunks(const struct vxk_cuda_launch *l)
 {
-    dilate_chunks<<<vxk_blocks_for(l, l->n, 256, 16), 256, 0, l->stream>>>(
+    dilate_chunks<<<vxk_blocks_for(l, l->n, 256, 128), 256, 0, l->stream>>>(
         *(const struct vxk_index_dilate_chunks_args *)l->args, l->n);
     return cudaGetLastError();
 }
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_words(const struct vxk_cuda_launch *l)
 {
-    dilate_words<<<vxk_blocks_for(l, l->n, WARPS, 48), WARPS * 32, 0, l->stream>>>(
+    dilate_words<<<vxk_blocks_for(l, l->n, WARPS, 96), WARPS * 32, 0, l->stream>>>(
         *(const struct vxk_index_dilate_words_args *)l->args);
     return cudaGetLastError();
 }
 extern "C" cudaError_t vxk_cuda_tuned_index_prune_chunks(const struct vxk_cuda_launch *l)
 {
     const struct vxk_index_prune_chunks_args *a = (const struct vxk_index_prune_chunks_args *)l->args;
-    struct shape s = shape_for(l, a->op.g.n_chunks, 6);
+    struct shape s = shape_for(l, a->op.g.n_chunks, 12);
     prune_chunks<<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);
     return cudaGetLastError();
 }

@@ -287,7 +287,7 @@ template <int SHAPE, int RADIUS> struct dilate_op {
     }
 };
 template <int SHAPE, int RADIUS>
-__global__ void __launch_bounds__(WARPS * 32, 4)
+__global__ void __launch_bounds__(WARPS * 32, 8)
     dilate_leaves(const __grid_constant__ struct vxk_index_dilate_leaves_args a, uint32_t parts)
 {
     __shared__ struct shape_of<SHAPE, RADIUS> shapes[WARPS];
@@ -317,7 +317,7 @@ template <int SHAPE, int RADIUS> struct erode_op {
     }
 };
 template <int SHAPE, int RADIUS>
-__global__ void __launch_bounds__(WARPS * 32, 4)
+__global__ void __launch_bounds__(WARPS * 32, 8)
     erode(const __grid_constant__ struct vxk_index_erode_args a, uint32_t parts)
 {
     __shared__ struct shape_of<SHAPE, RADIUS> shapes[WARPS];
@@ -385,11 +385,11 @@ cudaError_t pick(uint32_t shape, uint32_t radius, const Args &a, struct shape s,
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_leaves(const struct vxk_cuda_launch *l)
 {
     const struct vxk_index_dilate_leaves_args *a = (const struct vxk_index_dilate_leaves_args *)l->args;
-    return pick(a->op.shape, a->op.radius, *a, shape_for(l, a->op.b.chunk_room, 4), l->stream);
+    return pick(a->op.shape, a->op.radius, *a, shape_for(l, a->op.b.chunk_room, 8), l->stream);
 }
 
 extern "C" cudaError_t vxk_cuda_tuned_index_erode(const struct vxk_cuda_launch *l)
 {
     const struct vxk_index_erode_args *a = (const struct vxk_index_erode_args *)l->args;
-    return pick(a->shape, a->radius, *a, shape_for(l, a->g.n_chunks, 4), l->stream);
+    return pick(a->shape, a->radius, *a, shape_for(l, a->g.n_chunks, 8), l->stream);
 }

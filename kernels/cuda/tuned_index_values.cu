@@ -65,7 +65,8 @@ extern "C" cudaError_t vxk_cuda_tuned_index_inject(const struct vxk_cuda_launch 
 {
     const struct vxk_index_carry *a = &((const struct vxk_index_inject_args *)l->args)->op;
     uint32_t bytes = a->type <= VXK_V_I8 ? 1 : a->type <= VXK_V_I16 ? 2 : a->type <= VXK_V_F32 ? 4 : 8;
-    if (a->n_components != 1 || a->from.voxel_stride != bytes || a->to.voxel_stride != bytes || l->n_dev)
+    if (a->n_components != 1 || a->from.voxel_stride != bytes || a->to.voxel_stride != bytes || l->n_dev ||
+        a->dst.n_voxels < 32ull * a->dst.n_leaves) /* few voxels a leaf: most lanes would idle */
         return cudaErrorNotSupported;
     return bytes == 1   ? launch<uint8_t>(l)
            : bytes == 2 ? launch<uint16_t>(l)
