@@ -16,8 +16,9 @@
 
 #if defined(__CUDACC__)
 
-#define VXK_FN    static __device__ __forceinline__
-#define VXK_CONST static __device__ const
+#define VXK_FN       static __device__ __forceinline__
+#define VXK_CONST    static __device__ const
+#define VXK_ALIGN(n) alignas(n)
 VXK_FN uint32_t vxk_popc32(uint32_t x)
 {
     return (uint32_t)__popc(x);
@@ -38,6 +39,11 @@ VXK_FN uint32_t vxk_ctz64(uint64_t x)
 VXK_FN uint32_t vxk_clz32(uint32_t x)
 {
     return (uint32_t)__clz((int)x);
+}
+/* Number of leading zeros; x != 0. */
+VXK_FN uint32_t vxk_clz64(uint64_t x)
+{
+    return (uint32_t)__clzll((long long)x);
 }
 VXK_FN float vxk_sqrt(float x)
 {
@@ -133,8 +139,12 @@ VXK_FN uint64_t vxk_relaxed64(const uint64_t *p)
     asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
     return v;
 }
-/* A load beside other elements' atomics that may see an old value: cheap, for guesses that an atomic
+/* Loads beside other elements' atomics that may see an old value: cheap, for guesses that an atomic
  * confirms. */
+VXK_FN uint32_t vxk_peek32(const uint32_t *p)
+{
+    return *p;
+}
 VXK_FN uint64_t vxk_peek64(const uint64_t *p)
 {
     return *p;
@@ -153,8 +163,9 @@ VXK_FN void vxk_store32(uint32_t *p, uint32_t v)
 #else /* C11 on the CPU */
 
 #include <math.h>
-#define VXK_FN    static inline __attribute__((unused))
-#define VXK_CONST static const
+#define VXK_FN       static inline __attribute__((unused))
+#define VXK_CONST    static const
+#define VXK_ALIGN(n) _Alignas(n)
 VXK_FN uint32_t vxk_popc32(uint32_t x)
 {
     return (uint32_t)__builtin_popcount(x);
@@ -174,6 +185,10 @@ VXK_FN uint32_t vxk_ctz64(uint64_t x)
 VXK_FN uint32_t vxk_clz32(uint32_t x)
 {
     return (uint32_t)__builtin_clz(x);
+}
+VXK_FN uint32_t vxk_clz64(uint64_t x)
+{
+    return (uint32_t)__builtin_clzll(x);
 }
 VXK_FN float vxk_sqrt(float x)
 {
@@ -238,6 +253,10 @@ VXK_FN uint32_t vxk_relaxed32(const uint32_t *p)
     return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 VXK_FN uint64_t vxk_relaxed64(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+VXK_FN uint32_t vxk_peek32(const uint32_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_RELAXED);
 }

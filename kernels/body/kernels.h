@@ -13,5 +13,6 @@
 #include "pool.h"
 #include "query.h"
 #include "selftest.h"
+#include "vbm.h"
 
 #endif

@@ -11,6 +11,7 @@ enum { RANK_KEYS = 8, RANK_BLOCK = 256 };
 __global__ void __launch_bounds__(RANK_BLOCK) rank(const __grid_constant__ struct vxk_index_rank_args a,
                                                    uint32_t most, const uint32_t *n_dev, uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ uint32_t sums[RANK_KEYS];
     uint32_t n = vxk_launch_end(most, n_dev, per), t = threadIdx.x;
     for (uint32_t i = blockIdx.x * RANK_KEYS; i < n; i += gridDim.x * RANK_KEYS) {
@@ -50,6 +51,7 @@ enum { SCAN_BLOCK = 1024, SCAN_EACH = 4 };
 __global__ void __launch_bounds__(SCAN_BLOCK)
     scan_leaves(const __grid_constant__ struct vxk_index_scan_leaves_args a)
 {
+    vxk_kernel_begin();
     __shared__ uint64_t sums[32];
     const struct vxk_index_build *b = &a.b;
     uint32_t n = min(b->counts->n_chunks, b->chunk_room);
@@ -80,6 +82,7 @@ __global__ void __launch_bounds__(SCAN_BLOCK)
 __global__ void __launch_bounds__(SCAN_BLOCK)
     scan_voxels(const __grid_constant__ struct vxk_index_scan_voxels_args a)
 {
+    vxk_kernel_begin();
     __shared__ uint64_t sums[32];
     const struct vxk_index_build *b = &a.b;
     uint32_t n = b->counts->made_chunks;
@@ -114,6 +117,7 @@ enum { CHUNK_BLOCK = 128 };
 __global__ void __launch_bounds__(CHUNK_BLOCK) expand(const __grid_constant__ struct vxk_index_expand_args a,
                                                       uint32_t most, const uint32_t *n_dev, uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ uint32_t sums[CHUNK_BLOCK / 32];
     __shared__ uint16_t cells_of[4096];
     uint32_t n = vxk_launch_end(most, n_dev, per), t = threadIdx.x;
@@ -136,6 +140,7 @@ __global__ void __launch_bounds__(CHUNK_BLOCK) expand(const __grid_constant__ st
 __global__ void __launch_bounds__(CHUNK_BLOCK) number(const __grid_constant__ struct vxk_index_number_args a,
                                                       uint32_t most, const uint32_t *n_dev, uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ uint32_t sums[CHUNK_BLOCK / 32];
     uint32_t n = vxk_launch_end(most, n_dev, per), t = threadIdx.x;
     for (uint32_t c = blockIdx.x; c < n; c += gridDim.x) {
@@ -174,11 +179,11 @@ VXK_TUNED_LAUNCH(index_number, number, CHUNK_BLOCK, 1, 32)
 
 extern "C" cudaError_t vxk_cuda_tuned_index_scan_leaves(const struct vxk_cuda_launch *l)
 {
-    scan_leaves<<<1, SCAN_BLOCK, 0, l->stream>>>(*(const struct vxk_index_scan_leaves_args *)l->args);
-    return cudaGetLastError();
+    return vxk_launch_begun(l, scan_leaves, 1, SCAN_BLOCK,
+                            *(const struct vxk_index_scan_leaves_args *)l->args);
 }
 extern "C" cudaError_t vxk_cuda_tuned_index_scan_voxels(const struct vxk_cuda_launch *l)
 {
-    scan_voxels<<<1, SCAN_BLOCK, 0, l->stream>>>(*(const struct vxk_index_scan_voxels_args *)l->args);
-    return cudaGetLastError();
+    return vxk_launch_begun(l, scan_voxels, 1, SCAN_BLOCK,
+                            *(const struct vxk_index_scan_voxels_args *)l->args);
 }

@@ -33,6 +33,7 @@ struct merge_op {
 __global__ void __launch_bounds__(WARPS * 32)
     merge_leaves(const __grid_constant__ struct vxk_index_merge_leaves_args a, uint32_t parts)
 {
+    vxk_kernel_begin();
     __shared__ ulonglong2 words[WARPS][VXK_INDEX_MAX_MERGE];
     merge_op op = {a.op, words[threadIdx.x >> 5]};
     over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
@@ -63,6 +64,7 @@ struct prune_op {
 __global__ void __launch_bounds__(WARPS * 32)
     prune_leaves(const __grid_constant__ struct vxk_index_prune_leaves_args a, uint32_t parts)
 {
+    vxk_kernel_begin();
     prune_op op = {a.op, {0, 0}};
     over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
 }
@@ -105,6 +107,7 @@ struct coarsen_op {
 __global__ void __launch_bounds__(WARPS * 32)
     coarsen_leaves(const __grid_constant__ struct vxk_index_coarsen_leaves_args a, uint32_t parts)
 {
+    vxk_kernel_begin();
     __shared__ ulonglong2 words[WARPS][8];
     coarsen_op op = {a.op, words[threadIdx.x >> 5]};
     over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
@@ -140,6 +143,7 @@ struct refine_op {
 __global__ void __launch_bounds__(WARPS * 32)
     refine_leaves(const __grid_constant__ struct vxk_index_refine_leaves_args a, uint32_t parts)
 {
+    vxk_kernel_begin();
     refine_op op = {a.op, {0, 0}, 0};
     over_words(op, a.op.b.words, a.op.b.keys, a.op.b.counts->made_chunks * 64, parts);
 }
@@ -155,8 +159,7 @@ __global__ void __launch_bounds__(WARPS * 32)
         struct shape s = shape_for(l, a->op.b.chunk_room, in_multiprocessor);                                \
         if (l->n < a->op.b.chunk_room * 64) /* less than one leaf a word: a thread a leaf is faster */       \
             return cudaErrorNotSupported;                                                                    \
-        name##_leaves<<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);                                  \
-        return cudaGetLastError();                                                                           \
+        return vxk_launch_begun(l, name##_leaves, s.blocks, WARPS * 32, *a, s.parts);                        \
     }
 VXK_LEAVES(merge, 12)
 VXK_LEAVES(prune, 12)

@@ -290,6 +290,7 @@ template <int SHAPE, int RADIUS>
 __global__ void __launch_bounds__(WARPS * 32, 8)
     dilate_leaves(const __grid_constant__ struct vxk_index_dilate_leaves_args a, uint32_t parts)
 {
+    vxk_kernel_begin();
     __shared__ struct shape_of<SHAPE, RADIUS> shapes[WARPS];
     __shared__ uint16_t cells[216];
     dilate_op<SHAPE, RADIUS> op = {a.op, &shapes[threadIdx.x >> 5], cells};
@@ -320,6 +321,7 @@ template <int SHAPE, int RADIUS>
 __global__ void __launch_bounds__(WARPS * 32, 8)
     erode(const __grid_constant__ struct vxk_index_erode_args a, uint32_t parts)
 {
+    vxk_kernel_begin();
     __shared__ struct shape_of<SHAPE, RADIUS> shapes[WARPS];
     __shared__ uint16_t cells[216];
     erode_op<SHAPE, RADIUS> op = {a, &shapes[threadIdx.x >> 5], cells};
@@ -329,55 +331,45 @@ __global__ void __launch_bounds__(WARPS * 32, 8)
 
 /* Both operators for one neighbourhood. */
 template <int SHAPE, int RADIUS> struct run {
-    static void on(const struct vxk_index_dilate_leaves_args &a, struct shape s, cudaStream_t stream)
+    static cudaError_t on(const struct vxk_cuda_launch *l, const struct vxk_index_dilate_leaves_args &a,
+                          struct shape s)
     {
-        dilate_leaves<SHAPE, RADIUS><<<s.blocks, WARPS * 32, 0, stream>>>(a, s.parts);
+        return vxk_launch_begun(l, dilate_leaves<SHAPE, RADIUS>, s.blocks, WARPS * 32, a, s.parts);
     }
-    static void on(const struct vxk_index_erode_args &a, struct shape s, cudaStream_t stream)
+    static cudaError_t on(const struct vxk_cuda_launch *l, const struct vxk_index_erode_args &a,
+                          struct shape s)
     {
-        erode<SHAPE, RADIUS><<<s.blocks, WARPS * 32, 0, stream>>>(a, s.parts);
+        return vxk_launch_begun(l, erode<SHAPE, RADIUS>, s.blocks, WARPS * 32, a, s.parts);
     }
 };
 template <class Args>
-cudaError_t pick(uint32_t shape, uint32_t radius, const Args &a, struct shape s, cudaStream_t stream)
+cudaError_t pick(const struct vxk_cuda_launch *l, const Args &a, uint32_t shape, uint32_t radius,
+                 struct shape s)
 {
-    if (shape == VXK_MORPH_FACES) {
-        run<VXK_MORPH_FACES, 1>::on(a, s, stream);
-        return cudaGetLastError();
-    }
-    if (shape == VXK_MORPH_EDGES) {
-        run<VXK_MORPH_EDGES, 1>::on(a, s, stream);
-        return cudaGetLastError();
-    }
+    if (shape == VXK_MORPH_FACES)
+        return run<VXK_MORPH_FACES, 1>::on(l, a, s);
+    if (shape == VXK_MORPH_EDGES)
+        return run<VXK_MORPH_EDGES, 1>::on(l, a, s);
     switch (radius) {
     case 1:
-        run<VXK_MORPH_BOX, 1>::on(a, s, stream);
-        break;
+        return run<VXK_MORPH_BOX, 1>::on(l, a, s);
     case 2:
-        run<VXK_MORPH_BOX, 2>::on(a, s, stream);
-        break;
+        return run<VXK_MORPH_BOX, 2>::on(l, a, s);
     case 3:
-        run<VXK_MORPH_BOX, 3>::on(a, s, stream);
-        break;
+        return run<VXK_MORPH_BOX, 3>::on(l, a, s);
     case 4:
-        run<VXK_MORPH_BOX, 4>::on(a, s, stream);
-        break;
+        return run<VXK_MORPH_BOX, 4>::on(l, a, s);
     case 5:
-        run<VXK_MORPH_BOX, 5>::on(a, s, stream);
-        break;
+        return run<VXK_MORPH_BOX, 5>::on(l, a, s);
     case 6:
-        run<VXK_MORPH_BOX, 6>::on(a, s, stream);
-        break;
+        return run<VXK_MORPH_BOX, 6>::on(l, a, s);
     case 7:
-        run<VXK_MORPH_BOX, 7>::on(a, s, stream);
-        break;
+        return run<VXK_MORPH_BOX, 7>::on(l, a, s);
     case 8:
-        run<VXK_MORPH_BOX, 8>::on(a, s, stream);
-        break;
+        return run<VXK_MORPH_BOX, 8>::on(l, a, s);
     default:
         return cudaErrorNotSupported;
     }
-    return cudaGetLastError();
 }
 
 } // namespace
@@ -385,11 +377,11 @@ cudaError_t pick(uint32_t shape, uint32_t radius, const Args &a, struct shape s,
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_leaves(const struct vxk_cuda_launch *l)
 {
     const struct vxk_index_dilate_leaves_args *a = (const struct vxk_index_dilate_leaves_args *)l->args;
-    return pick(a->op.shape, a->op.radius, *a, shape_for(l, a->op.b.chunk_room, 8), l->stream);
+    return pick(l, *a, a->op.shape, a->op.radius, shape_for(l, a->op.b.chunk_room, 8));
 }
 
 extern "C" cudaError_t vxk_cuda_tuned_index_erode(const struct vxk_cuda_launch *l)
 {
     const struct vxk_index_erode_args *a = (const struct vxk_index_erode_args *)l->args;
-    return pick(a->shape, a->radius, *a, shape_for(l, a->g.n_chunks, 8), l->stream);
+    return pick(l, *a, a->shape, a->radius, shape_for(l, a->g.n_chunks, 8));
 }

@@ -11,6 +11,7 @@ template <class T>
 __global__ void __launch_bounds__(WARPS * 32)
     inject(const __grid_constant__ struct vxk_index_inject_args args, uint32_t n_leaves)
 {
+    vxk_kernel_begin();
     const struct vxk_index_carry &a = args.op;
     const T *src = (const T *)(const void *)a.from.data;
     T *dst = (T *)(void *)a.to.data, initial = (T)a.initial[0];
@@ -54,9 +55,8 @@ __global__ void __launch_bounds__(WARPS * 32)
 
 template <class T> cudaError_t launch(const struct vxk_cuda_launch *l)
 {
-    inject<T><<<vxk_blocks_for(l, l->n / 8, WARPS, 16), WARPS * 32, 0, l->stream>>>(
-        *(const struct vxk_index_inject_args *)l->args, l->n / 8);
-    return cudaGetLastError();
+    return vxk_launch_begun(l, inject<T>, vxk_blocks_for(l, l->n / 8, WARPS, 16), WARPS * 32,
+                            *(const struct vxk_index_inject_args *)l->args, l->n / 8);
 }
 
 } // namespace

@@ -118,6 +118,7 @@ __global__ void __launch_bounds__(WARPS * 32)
     voxels_chunks(const __grid_constant__ struct vxk_index_voxels_chunks_args a, uint32_t n, const uint32_t *,
                   uint32_t)
 {
+    vxk_kernel_begin();
     over_runs(a.op, n, [&](const int32_t *run, uint32_t size) {
         if (scattered(run, size, 0))
             mark_scattered(a.op, run);
@@ -130,6 +131,7 @@ __global__ void __launch_bounds__(WARPS * 32, 5)
     voxels_leaves(const __grid_constant__ struct vxk_index_voxels_leaves_args a, uint32_t n, const uint32_t *,
                   uint32_t)
 {
+    vxk_kernel_begin();
     if (!a.op.b.counts->made_leaves || a.op.b.counts->n_outside)
         return;
     over_runs(a.op, n, [&](const int32_t *run, uint32_t size) {

@@ -1,0 +1,509 @@
+/*
+ * tuned_vbm_convolve.cu - variant of vbm_convolve (body/stencil.h): a warp a leaf in dense chunks, a thread a
+ * voxel in sparse ones.
+ *
+ * Leaf by leaf: a lane holds the columns along x of two voxel rows (y & 3, z) of the leaf.  The neighbours
+ * along x are in its registers; plane after plane goes through shared memory for those along y and z.  The
+ * sums of a plane serve the planes beside it too, so that edges and corners cost two more sums a plane and
+ * no more loads than their halo.
+ *
+ * Voxel by voxel: the block's jump map gives a thread its voxel, and each looks up the at most three (faces,
+ * axes), six (edges) or seven (box) leaves that its neighbours are in.
+ */
+#include "../body/vbm.h"
+#include "device.h"
+
+enum {
+    WARPS = 4,
+    ROW = 24, /* floats a row of a plane: the four rows that a warp reads at once are in different banks */
+    SPARSE_PARTS = 4,
+    DENSE_VOXELS = 32 /* a leaf on average, from which a chunk goes leaf by leaf */
+};
+#define ALL 0xffffffffu
+
+static __device__ __forceinline__ uint32_t below32(uint32_t bit)
+{
+    return (1u << bit) - 1;
+}
+static __device__ __forceinline__ uint64_t below64(uint32_t bit)
+{
+    return (1ull << bit) - 1;
+}
+
+static __device__ __forceinline__ bool dense(const struct vxk_index_grid *g, uint32_t c)
+{
+    uint64_t n = g->chunk_voxel[c + 1] - g->chunk_voxel[c];
+    uint32_t last = c + 1 < g->n_chunks ? g->words[(uint64_t)(c + 1) * 64].first : g->n_leaves;
+    return n >= (uint64_t)DENSE_VOXELS * (last - g->words[(uint64_t)c * 64].first);
+}
+
+/* ------------------------------------------------------------------ leaf by leaf */
+
+/* What a lane knows of the leaf in direction `lane` (9 dx + 3 dy + dz + 13) of the one in work. */
+struct beside {
+    uint64_t base; /* its first voxel */
+    uint32_t leaf; /* VXK_NONE: none */
+    /* where dx is not 0, the mask word that touches the leaf in work, and its first voxel */
+    uint64_t face, face_base;
+};
+
+template <int KIND>
+static __device__ __forceinline__ struct beside look_beside(const struct vxk_vbm_grid *vg, uint32_t leaf,
+                                                            uint32_t lane)
+{
+    const struct vxk_index_grid *g = &vg->g;
+    struct beside b = {0, VXK_NONE, 0, 0};
+    int dx = (int)(lane / 9) - 1, dy = (int)(lane / 3 % 3) - 1, dz = (int)(lane % 3) - 1;
+    int far = abs(dx) + abs(dy) + abs(dz);
+    bool wanted = lane < 27 && far <= (KIND == VXK_SUM_BOX ? 3 : KIND == VXK_SUM_EDGES ? 2 : 1);
+    if (wanted) {
+        b.leaf = far ? vxk_index_beside(g, g->place[leaf], dx, dy, dz) : leaf;
+        if (b.leaf != VXK_NONE) {
+            b.base = vg->voxel + vxk_index_first(g, b.leaf);
+            if (dx != 0 && KIND != VXK_SUM_AXES) {
+                b.face = g->masks[(uint64_t)b.leaf * 8 + (dx < 0 ? 7 : 0)];
+                b.face_base = b.base + (dx < 0 ? g->prefix[b.leaf] >> 54 & 511 : 0);
+            }
+        }
+    }
+    return b;
+}
+
+static __device__ __forceinline__ uint64_t shfl64(uint64_t v, uint32_t lane)
+{
+    return __shfl_sync(ALL, (unsigned long long)v, (int)lane);
+}
+
+struct source {
+    const float *in;
+    float missing;
+};
+/* Value of a bit of a mask word whose first voxel is `base`. */
+static __device__ __forceinline__ float value(const struct source *s, uint64_t mask, uint32_t bit,
+                                              uint64_t base)
+{
+    return mask >> bit & 1 ? __ldg(s->in + base + __popcll(mask & below64(bit))) : s->missing;
+}
+/* The two values of a whole plane that a lane holds. */
+static __device__ __forceinline__ void plane_values(const struct source *s, uint64_t mask, uint64_t base,
+                                                    uint32_t lane, float v[2])
+{
+    const uint32_t lo = (uint32_t)mask, hi = (uint32_t)(mask >> 32), below = below32(lane);
+    const float *p = s->in + base;
+    v[0] = lo >> lane & 1 ? __ldg(p + __popc(lo & below)) : s->missing;
+    v[1] = hi >> lane & 1 ? __ldg(p + (__popc(lo) + __popc(hi & below))) : s->missing;
+}
+
+template <int KIND> struct leaf_work {
+    static const int REACH = KIND == VXK_SUM_AXES ? 3 : 1;
+    static const bool WIDE = KIND == VXK_SUM_EDGES || KIND == VXK_SUM_BOX; /* planes beside have sums too */
+    static const int FIRST = WIDE ? -1 : 0, END = WIDE ? 9 : 8;            /* planes whose sums are made */
+    static const int ROWS = 8 + 2 * REACH;
+
+    float v[8 + 2 * REACH][2]; /* planes -REACH .. 7 + REACH */
+    float ring[10][REACH];     /* planes -1 .. 8: the lane's cells beside a plane */
+    /* The lane's two voxels of a plane: rank in the leaf (9 bits) and whether they are there, in 16 bits each
+     */
+    uint32_t rank[8];
+    uint32_t busy; /* bit 2 x + h: half h of plane x has voxels */
+};
+
+/* A plane with the cells round it, in shared memory; twice, in turns. */
+template <int KIND> struct warp_planes {
+    float cell[2][leaf_work<KIND>::ROWS * ROW];
+    float corner[10][4]; /* the diagonal ones of planes -1 .. 8 */
+};
+
+/* Lane l holds cells of side l >> 3 (y-, y+, z-, z+) of each plane, number l & 7 along it, h steps away. */
+static __device__ __forceinline__ uint32_t ring_bit(uint32_t lane, int h)
+{
+    const uint32_t side = lane >> 3, k = lane & 7;
+    return side == 0 ? 56 - 8 * h + k : side == 1 ? 8 * h + k : side == 2 ? 8 * k + 7 - h : 8 * k + h;
+}
+template <int KIND> static __device__ __forceinline__ uint32_t ring_cell(uint32_t lane, int h)
+{
+    const int R = leaf_work<KIND>::REACH;
+    const uint32_t side = lane >> 3, k = lane & 7;
+    return side == 0   ? (uint32_t)(R - 1 - h) * ROW + R + k
+           : side == 1 ? (uint32_t)(R + 8 + h) * ROW + R + k
+           : side == 2 ? (R + k) * ROW + R - 1 - h
+                       : (R + k) * ROW + R + 8 + h;
+}
+
+/* The leaf's own voxels. */
+template <int KIND>
+static __device__ __forceinline__ void load_own(const struct vxk_index_grid *g, const struct source *s,
+                                                uint32_t leaf, uint64_t base, uint32_t lane,
+                                                struct leaf_work<KIND> *w)
+{
+    const ulonglong2 *masks = (const ulonglong2 *)(g->masks + (uint64_t)leaf * 8);
+    const uint64_t prefix = g->prefix[leaf];
+    const float *p = s->in + base;
+    const uint32_t below = below32(lane);
+    w->busy = 0;
+#pragma unroll
+    for (int x = 0; x < 8; x += 2) {
+        const ulonglong2 two = masks[x / 2];
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            const uint64_t m = k ? two.y : two.x;
+            const uint32_t lo = (uint32_t)m, hi = (uint32_t)(m >> 32), at = vxk_index_before(prefix, x + k);
+            const uint32_t r0 = at + __popc(lo & below), r1 = at + __popc(lo) + __popc(hi & below);
+            const uint32_t in0 = lo >> lane & 1, in1 = hi >> lane & 1;
+            float *v = w->v[x + k + leaf_work<KIND>::REACH];
+            v[0] = in0 ? __ldg(p + r0) : s->missing;
+            v[1] = in1 ? __ldg(p + r1) : s->missing;
+            w->rank[x + k] = r0 | in0 << 15 | r1 << 16 | in1 << 31;
+            w->busy |= (lo ? 1u : 0u) << 2 * (x + k) | (hi ? 2u : 0u) << 2 * (x + k);
+        }
+    }
+}
+
+/*
+ * Cells round the planes.  A lane's bits are all in one half of a mask word, so it gets that half alone: 16
+ * halves of its side are with the 8 lanes of the side, in two registers.  Its rank is counted from the near
+ * end of the word: up from the voxels before the word for the lower half, down from those before the next
+ * word for the upper one.
+ */
+template <int KIND>
+static __device__ __forceinline__ void load_ring(const struct vxk_index_grid *g, const struct source *s,
+                                                 const struct beside *b, uint32_t lane,
+                                                 struct leaf_work<KIND> *w)
+{
+    const int R = leaf_work<KIND>::REACH;
+    const uint32_t side = lane >> 3, direction = side == 0 ? 10 : side == 1 ? 16 : side == 2 ? 12 : 14;
+    const uint32_t leaf = __shfl_sync(ALL, b->leaf, direction), up = ring_bit(lane, 0) >> 5;
+    const float *p = s->in + shfl64(b->base, direction);
+    uint32_t halves[2] = {0, 0}, mask[R], bit[R];
+    uint64_t prefix = 0;
+    if (leaf != VXK_NONE) {
+        const uint32_t *m = (const uint32_t *)(g->masks + (uint64_t)leaf * 8);
+        halves[0] = m[lane & 7];
+        halves[1] = m[8 + (lane & 7)];
+        prefix = g->prefix[leaf];
+    }
+    const uint32_t all = (uint32_t)(prefix >> 54) + __popc(__shfl_sync(ALL, halves[1], (lane & 24) + 6)) +
+                         __popc(__shfl_sync(ALL, halves[1], (lane & 24) + 7));
+#pragma unroll
+    for (int h = 0; h < R; h++) {
+        const uint32_t n = ring_bit(lane, h) & 31;
+        bit[h] = 1u << n;
+        mask[h] = up ? ~below32(n) : below32(n);
+    }
+#pragma unroll
+    for (int x = 0; x < 8; x++) {
+        const uint32_t m = __shfl_sync(ALL, halves[x / 4], (lane & 24) + 2 * (x % 4) + up);
+        const uint32_t end = x < 7 ? vxk_index_before(prefix, x + 1) : all;
+        const uint32_t from = up ? end : vxk_index_before(prefix, x);
+#pragma unroll
+        for (int h = 0; h < R; h++) {
+            const uint32_t n = __popc(m & mask[h]);
+            w->ring[x + 1][h] = m & bit[h] ? __ldg(p + (up ? from - n : from + n)) : s->missing;
+        }
+    }
+    if (leaf_work<KIND>::WIDE) {
+        w->ring[0][0] =
+            value(s, shfl64(b->face, direction - 9), ring_bit(lane, 0), shfl64(b->face_base, direction - 9));
+        w->ring[9][0] =
+            value(s, shfl64(b->face, direction + 9), ring_bit(lane, 0), shfl64(b->face_base, direction + 9));
+    }
+}
+
+/* Planes beside the leaf along x. */
+template <int KIND>
+static __device__ __forceinline__ void load_faces(const struct vxk_index_grid *g, const struct source *s,
+                                                  const struct beside *b, uint32_t lane,
+                                                  struct leaf_work<KIND> *w)
+{
+    const int R = leaf_work<KIND>::REACH;
+    if constexpr (KIND != VXK_SUM_AXES) {
+        plane_values(s, shfl64(b->face, 4), shfl64(b->face_base, 4), lane, w->v[0]);
+        plane_values(s, shfl64(b->face, 22), shfl64(b->face_base, 22), lane, w->v[R + 8]);
+    } else {
+#pragma unroll
+        for (int up = 0; up < 2; up++) {
+            const uint32_t leaf = __shfl_sync(ALL, b->leaf, up ? 22 : 4);
+            const uint64_t at = shfl64(b->base, up ? 22 : 4), prefix = leaf == VXK_NONE ? 0 : g->prefix[leaf];
+#pragma unroll
+            for (int h = 0; h < R; h++) {
+                const int word = up ? h : 7 - h;
+                const uint64_t m = leaf == VXK_NONE ? 0 : g->masks[(uint64_t)leaf * 8 + word];
+                plane_values(s, m, at + vxk_index_before(prefix, word), lane,
+                             w->v[up ? R + 8 + h : R - 1 - h]);
+            }
+        }
+    }
+}
+
+/* The diagonal cells of the planes: a lane has one of plane lane & 7, and for the box one beside the leaf. */
+template <int KIND>
+static __device__ __forceinline__ void load_corners(const struct vxk_index_grid *g, const struct source *s,
+                                                    const struct beside *b, uint32_t lane,
+                                                    struct warp_planes<KIND> *p)
+{
+    uint32_t e = lane >> 3, x = lane & 7, direction = e == 0 ? 9 : e == 1 ? 11 : e == 2 ? 15 : 17;
+    uint32_t leaf = __shfl_sync(ALL, b->leaf, direction);
+    uint64_t base = shfl64(b->base, direction);
+    float v = s->missing;
+    if (leaf != VXK_NONE)
+        v = value(s, g->masks[(uint64_t)leaf * 8 + x], (e & 2 ? 0 : 56) + (e & 1 ? 0 : 7),
+                  base + vxk_index_before(g->prefix[leaf], x));
+    p->corner[x + 1][e] = v;
+    if (KIND == VXK_SUM_BOX && lane < 27 && lane / 9 != 1 && lane / 3 % 3 != 1 && lane % 3 != 1) {
+        uint32_t dy = lane / 3 % 3, dz = lane % 3;
+        p->corner[lane < 9 ? 0 : 9][dy | dz >> 1] =
+            value(s, b->face, (dy ? 0 : 56) + (dz ? 0 : 7), b->face_base);
+    }
+    __syncwarp();
+}
+
+/* Sums of the last three planes, for the two voxels of a lane: [2] is the newest. */
+struct sums {
+    float cross[3], diagonal[3], far[2];
+};
+template <int KIND> static __device__ __forceinline__ void sum_plane(const float *c, struct sums *s)
+{
+    s->cross[2] = (c[-ROW] + c[ROW]) + (c[-1] + c[1]);
+    if (leaf_work<KIND>::WIDE)
+        s->diagonal[2] = (c[-ROW - 1] + c[-ROW + 1]) + (c[ROW - 1] + c[ROW + 1]);
+    if (KIND == VXK_SUM_AXES) {
+        s->far[0] = (c[-2 * ROW] + c[2 * ROW]) + (c[-2] + c[2]);
+        s->far[1] = (c[-3 * ROW] + c[3 * ROW]) + (c[-3] + c[3]);
+    }
+}
+/* The sum round a voxel of plane x of half `h`. */
+template <int KIND>
+static __device__ __forceinline__ float sum_voxel(const float weight[4], const struct leaf_work<KIND> *w,
+                                                  int x, int h, const struct sums *s)
+{
+    const int at = x + leaf_work<KIND>::REACH, now = leaf_work<KIND>::WIDE ? 1 : 2;
+    float r = weight[0] * w->v[at][h] + weight[1] * (s->cross[now] + (w->v[at - 1][h] + w->v[at + 1][h]));
+    if (KIND == VXK_SUM_AXES) {
+        r = r + weight[2] * (s->far[0] + (w->v[at - 2][h] + w->v[at + 2][h]));
+        r = r + weight[3] * (s->far[1] + (w->v[at - 3][h] + w->v[at + 3][h]));
+    }
+    if (leaf_work<KIND>::WIDE)
+        r = r + weight[2] * (s->diagonal[1] + (s->cross[0] + s->cross[2]));
+    if (KIND == VXK_SUM_BOX)
+        r = r + weight[3] * (s->diagonal[0] + s->diagonal[2]);
+    return r;
+}
+
+template <int KIND>
+static __device__ __forceinline__ void convolve_leaf(const struct vxk_vbm_convolve_args *a,
+                                                     const struct vxk_vbm_grid *vg, uint32_t leaf,
+                                                     uint32_t lane, struct warp_planes<KIND> *p)
+{
+    typedef struct leaf_work<KIND> work;
+    const int R = work::REACH;
+    const struct vxk_index_grid *g = &vg->g;
+    const struct source s = {a->in, a->missing};
+    const struct beside b = look_beside<KIND>(vg, leaf, lane);
+    const uint64_t base = vg->voxel + vxk_index_first(g, leaf);
+    const uint32_t here = ((lane >> 3) + R) * ROW + (lane & 7) + R;
+    float *out = a->out + base;
+    struct sums sums[2];
+    work w;
+    load_own<KIND>(g, &s, leaf, base, lane, &w);
+    load_ring<KIND>(g, &s, &b, lane, &w);
+    load_faces<KIND>(g, &s, &b, lane, &w);
+    if (work::WIDE)
+        load_corners<KIND>(g, &s, &b, lane, p);
+#pragma unroll
+    for (int x = work::FIRST; x < work::END; x++) {
+        const int done = work::WIDE ? x - 1 : x; /* the plane whose sums are complete */
+        float *cell = p->cell[x & 1];
+        cell[here] = w.v[x + R][0];
+        cell[here + 4 * ROW] = w.v[x + R][1];
+#pragma unroll
+        for (int h = 0; h < R; h++)
+            cell[ring_cell<KIND>(lane, h)] = w.ring[x + 1][h];
+        if (work::WIDE && lane < 4 && (KIND == VXK_SUM_BOX || (x >= 0 && x < 8)))
+            cell[(lane & 2 ? 9 : 0) * ROW + (lane & 1 ? 9 : 0)] = p->corner[x + 1][lane];
+        __syncwarp();
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            /* planes whose voxels need the sums of this one */
+            uint32_t users = 0;
+            for (int k = work::WIDE ? -1 : 0; k <= (work::WIDE ? 1 : 0); k++)
+                users |= x + k >= 0 && x + k < 8 ? 1u << (2 * (x + k) + h) : 0;
+            struct sums *sum = &sums[h];
+            for (int k = 0; k < 2; k++) {
+                sum->cross[k] = sum->cross[k + 1];
+                sum->diagonal[k] = sum->diagonal[k + 1];
+            }
+            if (w.busy & users)
+                sum_plane<KIND>(cell + here + 4 * h * ROW, sum);
+            if (done < 0 || !(w.busy >> (2 * done + h) & 1))
+                continue;
+            const float r = sum_voxel<KIND>(a->w, &w, done, h, sum);
+            const uint32_t rank = w.rank[done] >> 16 * h;
+            if (rank & 0x8000)
+                __stcs(out + (rank & 511), r);
+        }
+    }
+    __syncwarp(); /* the next leaf's corners must not overtake this one's */
+}
+
+template <bool ONE>
+static __device__ __forceinline__ const struct vxk_vbm_grid *grid_at(const struct vxk_vbm *v, uint32_t k)
+{
+    return ONE ? &v->one : &v->grids[k];
+}
+
+template <int KIND, bool ONE>
+static __global__ void __launch_bounds__(32 * WARPS, KIND == VXK_SUM_AXES || KIND == VXK_SUM_BOX ? 4 : 5)
+    convolve_leaves(const __grid_constant__ struct vxk_vbm_convolve_args a, uint32_t n_at_once)
+{
+    __shared__ struct warp_planes<KIND> planes[WARPS];
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const uint64_t first = ((uint64_t)blockIdx.x * WARPS + warp) * n_at_once, i = first + lane;
+    bool mine = false;
+    if (lane < n_at_once && i < a.v.n_leaves) {
+        const struct vxk_vbm_grid *vg = grid_at<ONE>(&a.v, ONE ? 0 : vxk_vbm_grid_of_leaf(&a.v, (uint32_t)i));
+        mine = dense(&vg->g, vg->g.place[i - vg->leaf] >> 12);
+    }
+    uint32_t todo = __ballot_sync(ALL, mine);
+    while (todo) {
+        const uint32_t at = (uint32_t)first + (uint32_t)__ffs((int)todo) - 1;
+        const struct vxk_vbm_grid *vg = grid_at<ONE>(&a.v, ONE ? 0 : vxk_vbm_grid_of_leaf(&a.v, at));
+        todo &= todo - 1;
+        convolve_leaf<KIND>(&a, vg, at - vg->leaf, lane, &planes[warp]);
+    }
+}
+
+/* ------------------------------------------------------------------ voxel by voxel */
+
+/* A thread's voxel: the leaves beside its own that its neighbours may be in, by the axes along which they
+ * are beside it (bits 4, 2, 1 for x, y, z). */
+struct lone {
+    const struct vxk_vbm_grid *vg;
+    const float *in;
+    float missing;
+    int x, y, z;
+    const uint32_t (*leaf)[VXK_VBM_WIDTH]; /* [8][threads], shared memory */
+
+    __device__ float operator()(int dx, int dy, int dz) const
+    {
+        int X = x + dx, Y = y + dy, Z = z + dz;
+        uint32_t e = (X >> 3 ? 4u : 0u) | (Y >> 3 ? 2u : 0u) | (Z >> 3 ? 1u : 0u);
+        uint32_t l = leaf[e][threadIdx.x], rank = VXK_NONE;
+        if (l != VXK_NONE)
+            rank = vxk_leaf_rank_of(&vg->g, l, vxk_voxel_of((uint32_t)X, (uint32_t)Y, (uint32_t)Z));
+        return rank == VXK_NONE ? missing : in[vg->voxel + vxk_index_first(&vg->g, l) + rank];
+    }
+    __device__ float cross(int dx, int k) const
+    {
+        return ((*this)(dx, -k, 0) + (*this)(dx, k, 0)) + ((*this)(dx, 0, -k) + (*this)(dx, 0, k));
+    }
+    __device__ float diagonals(int dx) const
+    {
+        return ((*this)(dx, -1, -1) + (*this)(dx, -1, 1)) + ((*this)(dx, 1, -1) + (*this)(dx, 1, 1));
+    }
+};
+
+template <int KIND>
+static __device__ __forceinline__ void look_round(const struct vxk_index_grid *g, uint32_t leaf, int x, int y,
+                                                  int z, uint32_t (*near)[VXK_VBM_WIDTH])
+{
+    const int R = KIND == VXK_SUM_AXES ? 3 : 1;
+    int sx = x < R ? -1 : x > 7 - R, sy = y < R ? -1 : y > 7 - R, sz = z < R ? -1 : z > 7 - R;
+    near[0][threadIdx.x] = leaf;
+#pragma unroll
+    for (uint32_t e = 1; e < 8; e++) {
+        const int axes = (e & 1) + (e >> 1 & 1) + (e >> 2);
+        if (axes > (KIND == VXK_SUM_BOX ? 3 : KIND == VXK_SUM_EDGES ? 2 : 1))
+            continue;
+        if ((e & 4 && !sx) || (e & 2 && !sy) || (e & 1 && !sz))
+            continue;
+        near[e][threadIdx.x] =
+            vxk_index_beside(g, g->place[leaf], e & 4 ? sx : 0, e & 2 ? sy : 0, e & 1 ? sz : 0);
+    }
+}
+
+template <int KIND>
+static __device__ __forceinline__ void
+convolve_voxel(const struct vxk_vbm_convolve_args *a, const struct vxk_vbm_grid *vg,
+               const struct vxk_vbm_block *b, uint32_t t, uint32_t (*near)[VXK_VBM_WIDTH])
+{
+    uint32_t rank, leaf = vxk_vbm_leaf(b, t, &rank), n = vxk_leaf_select(&vg->g, leaf, rank);
+    const struct lone tap = {vg, a->in, a->missing, (int)(n >> 6), (int)(n >> 3 & 7), (int)(n & 7), near};
+    look_round<KIND>(&vg->g, leaf, tap.x, tap.y, tap.z, near);
+    float r = a->w[0] * a->in[b->voxel + t] + a->w[1] * (tap.cross(0, 1) + (tap(-1, 0, 0) + tap(1, 0, 0)));
+    if (KIND == VXK_SUM_AXES) {
+        r = r + a->w[2] * (tap.cross(0, 2) + (tap(-2, 0, 0) + tap(2, 0, 0)));
+        r = r + a->w[3] * (tap.cross(0, 3) + (tap(-3, 0, 0) + tap(3, 0, 0)));
+    } else if (KIND != VXK_SUM_FACES) {
+        r = r + a->w[2] * (tap.diagonals(0) + (tap.cross(-1, 1) + tap.cross(1, 1)));
+    }
+    if (KIND == VXK_SUM_BOX)
+        r = r + a->w[3] * (tap.diagonals(-1) + tap.diagonals(1));
+    a->out[b->voxel + t] = r;
+}
+
+template <int KIND, bool ONE>
+static __global__ void __launch_bounds__(VXK_VBM_WIDTH)
+    convolve_voxels(const __grid_constant__ struct vxk_vbm_convolve_args a)
+{
+    __shared__ uint32_t near[8][VXK_VBM_WIDTH];
+    /* the chunk's grid: the last that begins at it or before */
+    uint32_t lo = 0, hi = ONE ? 1 : a.v.n_grids;
+    while (hi - lo > 1) {
+        uint32_t mid = (lo + hi) / 2;
+        if (a.v.grids[mid].chunk <= blockIdx.x)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    const struct vxk_vbm_grid *vg = grid_at<ONE>(&a.v, lo);
+    const uint32_t c = blockIdx.x - vg->chunk;
+    if (dense(&vg->g, c))
+        return;
+    uint64_t n = vg->g.chunk_voxel[c + 1] - vg->g.chunk_voxel[c];
+    uint32_t first = vxk_vbm_first_block(vg, c),
+             end = first + (uint32_t)((n + VXK_VBM_WIDTH - 1) / VXK_VBM_WIDTH);
+    for (uint32_t i = first + blockIdx.y; i < end; i += gridDim.y) {
+        const struct vxk_vbm_block b = a.v.blocks[i];
+        if (threadIdx.x < vxk_vbm_count(&b))
+            convolve_voxel<KIND>(&a, vg, &b, threadIdx.x, near);
+    }
+}
+
+/* ------------------------------------------------------------------ launch */
+
+template <int KIND, bool ONE>
+static cudaError_t launch(const struct vxk_cuda_launch *l, const struct vxk_vbm_convolve_args *a)
+{
+    uint32_t warps = l->n_multiprocessors * 5 * WARPS, at_once = a->v.n_leaves / (2 * warps);
+    at_once = at_once < 1 ? 1 : at_once > 8 ? 8 : at_once;
+    const uint32_t per_block = WARPS * at_once;
+    const dim3 chunks = {a->v.n_chunks, SPARSE_PARTS, 1};
+    convolve_leaves<KIND, ONE>
+        <<<(a->v.n_leaves + per_block - 1) / per_block, 32 * WARPS, 0, l->stream>>>(*a, at_once);
+    convolve_voxels<KIND, ONE><<<chunks, VXK_VBM_WIDTH, 0, l->stream>>>(*a);
+    return cudaGetLastError();
+}
+
+template <int KIND>
+static cudaError_t launch_any(const struct vxk_cuda_launch *l, const struct vxk_vbm_convolve_args *a)
+{
+    return a->v.n_grids == 1 ? launch<KIND, true>(l, a) : launch<KIND, false>(l, a);
+}
+
+/* Always launched over all blocks: the work is found by leaf and by chunk. */
+extern "C" cudaError_t vxk_cuda_tuned_vbm_convolve(const struct vxk_cuda_launch *l)
+{
+    const struct vxk_vbm_convolve_args *a = (const struct vxk_vbm_convolve_args *)l->args;
+    if (l->n_dev || l->n != a->v.n_blocks)
+        return cudaErrorInvalidValue;
+    switch (a->kind) {
+    case VXK_SUM_FACES:
+        return launch_any<VXK_SUM_FACES>(l, a);
+    case VXK_SUM_EDGES:
+        return launch_any<VXK_SUM_EDGES>(l, a);
+    case VXK_SUM_AXES:
+        return launch_any<VXK_SUM_AXES>(l, a);
+    default:
+        return launch_any<VXK_SUM_BOX>(l, a);
+    }
+}

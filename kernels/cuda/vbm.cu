@@ -1,0 +1,5 @@
+/* Kernels of body/vbm.h. */
+#include "../body/vbm.h"
+#include "topic.cuh"
+
+#include "../body/vbm.def"
