@@ -265,7 +265,7 @@ VXK_FN uint32_t vxk_beam_slice(const struct vxk_frame *f, const struct vxk_ray *
         w[0] = corner[0] + (float)x;
         w[1] = corner[1] + (float)y;
         w[2] = corner[2] + (float)z;
-        n[k] = (uint32_t)(x << 6 | y << 3 | z) & 511;
+        n[k] = ((uint32_t)x << 6 | (uint32_t)y << 3 | (uint32_t)z) & 511;
         if (i >= 0 && i <= 7 && j >= 0 && j <= 7 && vxk_line_clears(f, ray, w))
             found |= 1u << k;
     }
