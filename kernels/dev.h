@@ -126,8 +126,12 @@ VXK_FN uint64_t vxk_load64(const uint64_t *p)
     asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
     return v;
 }
-/* A load beside other elements' atomics that may see an old value: cheap, for guesses that an atomic
+/* Loads beside other elements' atomics that may see an old value: cheap, for guesses that an atomic
  * confirms. */
+VXK_FN uint32_t vxk_peek32(const uint32_t *p)
+{
+    return *p;
+}
 VXK_FN uint64_t vxk_peek64(const uint64_t *p)
 {
     return *p;
@@ -230,6 +234,10 @@ VXK_FN uint32_t vxk_load32(const uint32_t *p)
 VXK_FN uint64_t vxk_load64(const uint64_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+VXK_FN uint32_t vxk_peek32(const uint32_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 VXK_FN uint64_t vxk_peek64(const uint64_t *p)
 {
