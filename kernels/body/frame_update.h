@@ -89,6 +89,14 @@ VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float z
     return (int32_t)v * f->width + (int32_t)u;
 }
 
+/* The same for a point that is surely in view, a voxel or more in front of the sensor. */
+VXK_FN int32_t vxk_pixel_in_view(const struct vxk_frame *f, float x, float y, float z)
+{
+    float inv = 1.0f / z;
+    float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
+    return (int32_t)v * f->width + (int32_t)u;
+}
+
 /* What a pixel's reading says about a voxel at depth z. */
 struct vxk_said {
     float d, sdf, g;
@@ -217,6 +225,14 @@ VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct v
 struct vxk_pass {
     int m, p, q; /* the ray's main axis, and the other two in order */
 };
+VXK_FN struct vxk_pass vxk_pass_of(int main_axis)
+{
+    struct vxk_pass o;
+    o.m = main_axis;
+    o.p = main_axis == 0 ? 1 : 0;
+    o.q = main_axis == 2 ? 1 : 2;
+    return o;
+}
 
 /* Can the ray clear voxels of the cell whose first voxel's centre is `corner` (map axes, from where it
  * began)? */
@@ -235,11 +251,9 @@ VXK_FN int vxk_beam_meets(const struct vxk_frame *f, const struct vxk_ray *ray, 
         return 0;
     if (along - VXK_CELL_REACH > vxk_clear_to(f, ray->r))
         return 0;
-    o->m = vxk_abs(ray->d[0]) >= vxk_abs(ray->d[1]) ? 0 : 1;
-    if (vxk_abs(ray->d[2]) > vxk_abs(ray->d[o->m]))
-        o->m = 2;
-    o->p = o->m == 0 ? 1 : 0;
-    o->q = o->m == 2 ? 1 : 2;
+    *o = vxk_pass_of(vxk_abs(ray->d[2]) > vxk_max(vxk_abs(ray->d[0]), vxk_abs(ray->d[1])) ? 2
+                     : vxk_abs(ray->d[0]) >= vxk_abs(ray->d[1])                           ? 0
+                                                                                          : 1);
     return 1;
 }
 
