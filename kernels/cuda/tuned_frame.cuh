@@ -9,10 +9,11 @@
 #include "tuned.cuh"
 
 /* A warp looks up a few elements at a time, one a lane, and then works on one after the other: so the loads
- * that hang on each other are waited for once.  How many: as keeps all warps busy. */
+ * that hang on each other are waited for once.  How many: few enough that every warp gets its share in
+ * several portions. */
 static __device__ __forceinline__ uint32_t vxk_batch(uint32_t end, uint32_t warps, uint32_t most)
 {
-    return min(max(end / warps, 1u), most);
+    return min(max(end / (4 * warps), 1u), most);
 }
 
 /* A record by its number; VXK_NONE: NULL. */

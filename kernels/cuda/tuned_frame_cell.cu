@@ -77,7 +77,7 @@ static __device__ __forceinline__ void cell_parts(const struct vxk_frame_args *a
     struct vxk_vec3 q =
         vxk_to_sensor(&a->f, (float)base[0] + (lane & 16 ? 6.0f : 2.0f),
                       (float)base[1] + (lane & 8 ? 6.0f : 2.0f), (float)base[2] + (lane & 4 ? 6.0f : 2.0f));
-    struct vxk_look look = vxk_frame_look(&a->f, &a->s, &q, 2.7f, &by);
+    struct vxk_look look = vxk_frame_look(&a->f, &a->s, &q, 2.7f, 1.6f, &by);
     uint32_t may;
     vxk_join_lane(&look.b, 1);
     vxk_join_lane(&look.b, 2);
@@ -238,8 +238,8 @@ static __device__ __forceinline__ struct aim aim_of(const struct aim *own, uint3
     return o;
 }
 
-/* Beams that meet the cell are found a bin a lane and listed; then each lane takes one of them through the
- * cell. */
+/* Beams that meet the cell are found a bin a lane and listed; then a lane takes a slice of one of
+ * them. */
 static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a, const struct aim *o,
                                                  uint32_t lane, uint32_t *list, uint32_t *clear)
 {
@@ -271,20 +271,18 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
         found += (uint32_t)__popc(m);
     }
     __syncwarp();
-    /* two lanes a beam, four slices each */
-    for (uint32_t k = lane; k < found * 2; k += VXK_WARP) {
-        uint32_t at = list[k >> 1] & 0x3fffffffu;
-        struct vxk_pass pass = vxk_pass_of((int)(list[k >> 1] >> 30));
+    for (uint32_t k = lane; k < found * 8; k += VXK_WARP) {
+        uint32_t at = list[k >> 3] & 0x3fffffffu;
+        struct vxk_pass pass = vxk_pass_of((int)(list[k >> 3] >> 30));
         struct vxk_ray ray = vxk_load_ray(&s->ray[at]);
+        struct vxk_crossing x;
         float corner[3];
+        int slice = (int)(k & 7);
         vxk_ray_corner(s, at, o->corner, corner);
-        for (int slice = (int)(k & 1) * 4, last = slice + 4; slice < last; slice++) {
-            struct vxk_crossing x = vxk_beam_slice(&ray, corner, &pass, slice);
-            for (; x.near; x.near &= x.near - 1) {
-                uint32_t n = vxk_beam_voxel(f, &ray, corner, &pass, slice, &x, vxk_ctz32(x.near));
-                if (n != VXK_NONE)
-                    atomicOr(&clear[n >> 5], 1u << (n & 31));
-            }
+        for (x = vxk_beam_slice(&ray, corner, &pass, slice); x.near; x.near &= x.near - 1) {
+            uint32_t n = vxk_beam_voxel(f, &ray, corner, &pass, slice, &x, vxk_ctz32(x.near));
+            if (n != VXK_NONE)
+                atomicOr(&clear[n >> 5], 1u << (n & 31));
         }
     }
     __syncwarp();

@@ -77,7 +77,7 @@ static __global__ void __launch_bounds__(THREADS)
         uint32_t i = base + threadIdx.x / CELL_LANES, at = min(i, end - 1), may, reached, lanes;
         struct vxk_stride by = own_stride(CELL_LANES);
         struct vxk_vec3 q = vxk_cell_middle(&a, at);
-        struct vxk_look o = vxk_frame_look(&a.f, &a.s, &q, 6.1f, &by);
+        struct vxk_look o = vxk_look_cell(&a, &q, &by);
         const struct vxk_word *old;
         may = vxk_cell_may(&a, at, shared_look(&a.f, &o, CELL_LANES), &old);
         reached = may && !(may & VXK_MAY_HIT) && vxk_lidar_reaches(&a.f, &a.s, &q, &by);
