@@ -98,10 +98,9 @@ static inline uint32_t vxk_blocks_for(const struct vxk_cuda_launch *l, uint32_t 
 }
 
 /* Launches a kernel that begins with vxk_kernel_begin. */
-template <typename T>
-static cudaError_t vxk_launch_tuned(const struct vxk_cuda_launch *l,
-                                    void (*kernel)(T, uint32_t, const uint32_t *, uint32_t), const T &args,
-                                    uint32_t blocks, uint32_t threads)
+template <typename... P, typename... A>
+static cudaError_t vxk_launch_begun(const struct vxk_cuda_launch *l, void (*kernel)(P...), uint32_t blocks,
+                                    uint32_t threads, const A &...args)
 {
     cudaLaunchAttribute early = {};
     cudaLaunchConfig_t config = {};
@@ -112,7 +111,15 @@ static cudaError_t vxk_launch_tuned(const struct vxk_cuda_launch *l,
     config.stream = l->stream;
     config.attrs = &early;
     config.numAttrs = l->early ? 1 : 0;
-    return cudaLaunchKernelEx(&config, kernel, args, l->n, l->n_dev, l->per);
+    return cudaLaunchKernelEx(&config, kernel, args...);
+}
+/* The same for one that takes its arguments and the count of the launch. */
+template <typename T>
+static cudaError_t vxk_launch_tuned(const struct vxk_cuda_launch *l,
+                                    void (*kernel)(T, uint32_t, const uint32_t *, uint32_t), const T &args,
+                                    uint32_t blocks, uint32_t threads)
+{
+    return vxk_launch_begun(l, kernel, blocks, threads, args, l->n, l->n_dev, l->per);
 }
 
 /* Defines vxk_cuda_tuned_NAME: `kernel` with THREADS a block, IN_BLOCK elements a block, at most MOST blocks
