@@ -181,14 +181,14 @@ VXK_FN int vxk_path_unknown(const struct vxk_query *q, const struct vxk_spot *sp
 }
 
 /* How far a sphere may go from a sample.  Half of its clearance, so that what lies between two samples is
- * known to half of that; less what a centre's distance may be off inside its voxel; short steps where nothing
- * was seen, because occupied space behind unknown has no surface. */
+ * known to half of that; less what a centre's distance may be off inside its voxel.  Where unknown space
+ * counts, occupied space behind it counts too, and that has no surface: short steps. */
 VXK_FN float vxk_path_step(const struct vxk_query_path_args *a, const struct vxk_path_sample *now)
 {
     float step = vxk_max(vxk_min(now->clear - 0.9f, 0.5f * now->clear), 0.25f);
-    if (now->state == VXK_STATE_UNKNOWN)
-        return 0.25f;
-    return a->unknown == VXK_UNKNOWN_FREE ? step : vxk_min(step, 1.0f);
+    if (a->unknown == VXK_UNKNOWN_FREE)
+        return step;
+    return vxk_min(step, now->state == VXK_STATE_UNKNOWN ? 0.5f : 1.0f);
 }
 /* Sweeps; *least = no surface is nearer to the sphere's skin anywhere on the way. */
 VXK_FN void vxk_path_sweep(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,

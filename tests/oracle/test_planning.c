@@ -300,15 +300,12 @@ static void sphere_at(const float *pose, uint32_t n_way, const float *sphere, do
 }
 static struct vx_point_answer ask_sphere(struct place *s, const double at[3], double radius)
 {
-    double origin[3];
-    float q[4] = {0, 0, 0, (float)radius};
+    float q[4] = {(float)at[0], (float)at[1], (float)at[2], (float)radius};
     struct vx_point_answer a;
     struct vx_reply reply;
     struct vx_detail detail;
 
-    for (int k = 0; k < 3; k++)
-        origin[k] = s->origin[k] + at[k];
-    ck_assert_int_eq(vx_query_spheres(s->map, NULL, origin, q, 1, &a, &reply, &detail), VX_OK);
+    ck_assert_int_eq(vx_query_spheres(s->map, NULL, s->origin, q, 1, &a, &reply, &detail), VX_OK);
     return a;
 }
 /* In contact by the definition of paths: the distance, or an occupied voxel at the centre. */
@@ -350,12 +347,27 @@ static void check_path(struct place *s, const struct vx_paths *paths, const floa
 {
     uint32_t n_steps = paths->n_waypoints > 1 ? (paths->n_waypoints - 1) * STEPS : 0;
     double deep = 1e30, unknown = 1e30, least = 1e30, at[3], before[3], late = 0;
+    static float asked[(N_WAY * STEPS + 1) * N_SPHERES][4];
+    static struct vx_point_answer answer[(N_WAY * STEPS + 1) * N_SPHERES];
+    struct vx_reply reply;
+    struct vx_detail detail;
 
+    for (uint32_t k = 0; k <= n_steps; k++)
+        for (uint32_t i = 0; i < paths->n_spheres; i++) {
+            float *q = asked[k * paths->n_spheres + i];
+            sphere_at(pose, paths->n_waypoints, paths->spheres + 4 * i, (double)k / STEPS, at);
+            for (int a3 = 0; a3 < 3; a3++)
+                q[a3] = (float)at[a3];
+            q[3] = paths->spheres[4 * i + 3];
+        }
+    ck_assert_int_eq(vx_query_spheres(s->map, NULL, s->origin, asked[0], (n_steps + 1) * paths->n_spheres,
+                                      answer, &reply, &detail),
+                     VX_OK);
     for (uint32_t k = 0; k <= n_steps; k++) {
         double t = (double)k / STEPS;
         for (uint32_t i = 0; i < paths->n_spheres; i++) {
             sphere_at(pose, paths->n_waypoints, paths->spheres + 4 * i, t, at);
-            struct vx_point_answer p = ask_sphere(s, at, (double)paths->spheres[4 * i + 3]);
+            struct vx_point_answer p = answer[k * paths->n_spheres + i];
             if (touches(&p, -0.02) && t < deep) { /* deeper than an eighth of a voxel and rounding */
                 deep = t;
                 sphere_at(pose, paths->n_waypoints, paths->spheres + 4 * i, fmax(t - 1.0 / STEPS, 0), before);

@@ -44,11 +44,11 @@ struct vx_path_answer { /* 24 bytes */
  * linear interpolation), and the whole of the way is swept, not its way-points alone.
  *
  * poses: [n][n_waypoints][7] float32 x, y, z (relative to origin_m), qx, qy, qz, qw.
- * A sphere advances by half of its clearance, and by a quarter of a voxel where it is close or in unknown
- * space: a graze of less than an eighth of a voxel can be missed.  clearance_m is never more than the true
- * one and at least half of it.  Unknown space is met when an unknown voxel's cube is within the radius and
- * half a step (at most half a voxel): early, never late.  Occupied space has a surface where it borders on
- * free space; with VX_UNKNOWN_FREE a step can pass over a piece that only unknown space surrounds.
+ * A sphere advances by half of its clearance, at least a quarter of a voxel: a graze of less than an eighth
+ * of a voxel can be missed.  clearance_m is never more than the true one and at least half of it.  Unknown
+ * space is met when an unknown voxel's cube is within the radius and half a step (at most half a voxel):
+ * early, never late.  Occupied space has a surface where it borders on free space; a piece that only unknown
+ * space surrounds is met by steps of half a voxel, and with VX_UNKNOWN_FREE may be passed over.
  *
  * Errors: VX_E_INVALID: radius, n_spheres, n_waypoints.  Poses more than 4096 voxels apart are VX_Q_OUTSIDE.
  */
