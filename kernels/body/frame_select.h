@@ -14,27 +14,29 @@
  * where the noise of far readings spans whole cells; it concerns active voxels only. */
 enum { VXK_MAY_HIT = 1, VXK_MAY_FREE = 2, VXK_ALL_FREE = 4, VXK_MAY_MOVE = 8 };
 
-/* What a look at the readings behind a sphere found. */
+/* What a look at the readings behind a cube found. */
 struct vxk_look {
-    int found, whole; /* vxk_depth_bounds */
-    float lo, hi;     /* distances that the sphere spans */
+    int found, whole; /* vxk_depth_window */
+    float lo, hi;     /* distances that it spans */
     struct vxk_bounds b;
 };
+/* q: its middle (sensor coordinates); r: of the sphere round it; half: of its edge. */
 VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                                      const struct vxk_vec3 *q, float r, const struct vxk_stride *by)
+                                      const struct vxk_vec3 *q, float r, float half,
+                                      const struct vxk_stride *by)
 {
     struct vxk_look o;
-    float d = q->z;
+    float d = q->z, reach = vxk_min(r, half * f->spread);
     o.b = vxk_bounds_none();
     if (f->sensor == VXK_SENSOR_DEPTH) {
         o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
     } else {
-        r += f->skew_reach;
+        reach = r += f->skew_reach;
         d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
         o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
     }
-    o.lo = d - r;
-    o.hi = d + r;
+    o.lo = d - reach;
+    o.hi = d + reach;
     return o;
 }
 
@@ -57,14 +59,6 @@ VXK_FN uint32_t vxk_look_says(const struct vxk_frame *f, const struct vxk_look *
     return may;
 }
 
-VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                              const struct vxk_vec3 *q, float r)
-{
-    struct vxk_stride all = {0, 0, 1, 1};
-    struct vxk_look o = vxk_frame_look(f, s, q, r, &all);
-    return vxk_look_says(f, &o);
-}
-
 /* Chunk number i of the box round the sensor's reach, from chunk oc. */
 VXK_FN void vxk_box_chunk(const struct vxk_frame_args *a, uint32_t i, int32_t at[3])
 {
@@ -74,27 +68,31 @@ VXK_FN void vxk_box_chunk(const struct vxk_frame_args *a, uint32_t i, int32_t at
     at[2] = a->lo[2] + (int32_t)(i % nz);
 }
 
+/* Looks at the chunk `at` (from chunk oc). */
+VXK_FN struct vxk_look vxk_look_chunk_at(const struct vxk_frame_args *a, const int32_t at[3],
+                                         const struct vxk_stride *by)
+{
+    struct vxk_vec3 q = vxk_to_sensor(&a->f, (float)at[0] * 128.0f + 64.0f, (float)at[1] * 128.0f + 64.0f,
+                                      (float)at[2] * 128.0f + 64.0f);
+    return vxk_frame_look(&a->f, &a->s, &q, 110.0f, 63.6f, by);
+}
 VXK_FN struct vxk_look vxk_look_chunk(const struct vxk_frame_args *a, uint32_t i, const struct vxk_stride *by)
 {
     int32_t at[3];
-    struct vxk_vec3 q;
     vxk_box_chunk(a, i, at);
-    q = vxk_to_sensor(&a->f, (float)at[0] * 128.0f + 64.0f, (float)at[1] * 128.0f + 64.0f,
-                      (float)at[2] * 128.0f + 64.0f);
-    return vxk_frame_look(&a->f, &a->s, &q, 110.0f, by);
+    return vxk_look_chunk_at(a, at, by);
 }
 
 /* What the frame may say about a chunk (relative to oc); *slot: in the table of touched chunks, or VXK_NONE.
  */
-VXK_FN uint32_t vxk_frame_chunk_may(const struct vxk_frame_args *a, int32_t x, int32_t y, int32_t z,
-                                    uint32_t *slot)
+VXK_FN uint32_t vxk_frame_chunk_may(const struct vxk_frame_args *a, const int32_t at[3], uint32_t *slot)
 {
-    struct vxk_vec3 q =
-        vxk_to_sensor(&a->f, (float)x * 128.0f + 64.0f, (float)y * 128.0f + 64.0f, (float)z * 128.0f + 64.0f);
-    uint32_t may = vxk_frame_may(&a->f, &a->s, &q, 110.0f);
+    struct vxk_stride all = {0, 0, 1, 1};
+    struct vxk_look o = vxk_look_chunk_at(a, at, &all);
+    uint32_t may = vxk_look_says(&a->f, &o);
     *slot = VXK_NONE;
     if (a->f.sensor == VXK_SENSOR_LIDAR) {
-        *slot = vxk_touch_slot(a, x, y, z);
+        *slot = vxk_touch_slot(a, at[0], at[1], at[2]);
         may = (may & ~(uint32_t)VXK_MAY_HIT) | (*slot == VXK_NONE ? 0 : VXK_MAY_HIT);
     }
     return may;
@@ -147,7 +145,7 @@ VXK_FN void vxk_frame_take_due(const struct vxk_frame_args *a, uint32_t slot, ui
         p[k] -= a->f.oc[k];
         in_box = in_box & (p[k] >= a->lo[k]) & (p[k] < a->lo[k] + a->n[k]);
     }
-    if (in_box && vxk_frame_chunk_may(a, p[0], p[1], p[2], &touched))
+    if (in_box && vxk_frame_chunk_may(a, p, &touched))
         return;
     if (!(a->g.chunks[head].n_leaf + a->g.chunks[head].n_tile)) {
         /* holds nothing: kept only for readers of epochs in which it did */
@@ -223,7 +221,7 @@ VXK_FN struct vxk_look vxk_look_word(const struct vxk_frame_args *a, uint32_t i,
     vxk_cell_base(i & 63, 0, &x, &y, &z);
     q = vxk_to_sensor(&a->f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
                       (float)(base[2] + (int32_t)z) + 16.0f);
-    return vxk_frame_look(&a->f, &a->s, &q, 27.0f, by);
+    return vxk_frame_look(&a->f, &a->s, &q, 27.0f, 15.6f, by);
 }
 
 /* Lists word i & 63 of frame chunk i >> 6 when what a look said concerns it. */
@@ -282,6 +280,12 @@ VXK_FN struct vxk_vec3 vxk_cell_middle(const struct vxk_frame_args *a, uint32_t 
     return vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
 }
 
+VXK_FN struct vxk_look vxk_look_cell(const struct vxk_frame_args *a, const struct vxk_vec3 *middle,
+                                     const struct vxk_stride *by)
+{
+    return vxk_frame_look(&a->f, &a->s, middle, 6.1f, 3.6f, by);
+}
+
 /* What remains of a look at a cell when hits and what is free already are known.  *old: its word, or NULL. */
 VXK_FN uint32_t vxk_cell_may(const struct vxk_frame_args *a, uint32_t i, uint32_t may,
                              const struct vxk_word **old)
@@ -329,8 +333,9 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
 {
     struct vxk_stride all = {0, 0, 1, 1};
     struct vxk_vec3 q = vxk_cell_middle(a, i);
+    struct vxk_look o = vxk_look_cell(a, &q, &all);
     const struct vxk_word *old;
-    uint32_t may = vxk_cell_may(a, i, vxk_frame_may(&a->f, &a->s, &q, 6.1f), &old);
+    uint32_t may = vxk_cell_may(a, i, vxk_look_says(&a->f, &o), &old);
     if (may && a->f.sensor == VXK_SENSOR_LIDAR && !(may & VXK_MAY_HIT) &&
         !vxk_lidar_reaches(&a->f, &a->s, &q, &all))
         may = 0;
