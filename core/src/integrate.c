@@ -37,8 +37,7 @@ static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame,
     if (s->skew.on && !args->f.bins_are_rays)
         VX_TRY_RET(VXK_LAUNCH(q, frame_column, args, (uint32_t)args->f.width));
     VX_TRY_RET(VXK_LAUNCH(q, frame_bins, args, (uint32_t)(args->f.n_tx[0] * args->f.height)));
-    if (args->f.mode == 0)
-        VX_TRY_RET(VXK_LAUNCH(q, frame_normal, args, (uint32_t)(args->f.width * args->f.height)));
+    VX_TRY_RET(VXK_LAUNCH(q, frame_normal, args, (uint32_t)(args->f.width * args->f.height)));
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch, args, rays));
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch_rank, args, s->touch_slots * 64));
     VX_TRY_RET(VXK_LAUNCH(q, frame_hit_mark, args, rays));

@@ -14,27 +14,29 @@
  * where the noise of far readings spans whole cells; it concerns active voxels only. */
 enum { VXK_MAY_HIT = 1, VXK_MAY_FREE = 2, VXK_ALL_FREE = 4, VXK_MAY_MOVE = 8 };
 
-/* What a look at the readings behind a sphere found. */
+/* What a look at the readings behind a cube found. */
 struct vxk_look {
-    int found, whole; /* vxk_depth_bounds */
-    float lo, hi;     /* distances that the sphere spans */
+    int found, whole; /* vxk_depth_window */
+    float lo, hi;     /* distances that it spans */
     struct vxk_bounds b;
 };
+/* q: its middle (sensor coordinates); r: of the sphere round it; half: of its edge. */
 VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                                      const struct vxk_vec3 *q, float r, const struct vxk_stride *by)
+                                      const struct vxk_vec3 *q, float r, float half,
+                                      const struct vxk_stride *by)
 {
     struct vxk_look o;
-    float d = q->z;
+    float d = q->z, reach = vxk_min(r, half * f->spread);
     o.b = vxk_bounds_none();
     if (f->sensor == VXK_SENSOR_DEPTH) {
         o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
     } else {
-        r += f->skew_reach;
+        reach = r += f->skew_reach;
         d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
         o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
     }
-    o.lo = d - r;
-    o.hi = d + r;
+    o.lo = d - reach;
+    o.hi = d + reach;
     return o;
 }
 
@@ -57,14 +59,6 @@ VXK_FN uint32_t vxk_look_says(const struct vxk_frame *f, const struct vxk_look *
     return may;
 }
 
-VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                              const struct vxk_vec3 *q, float r)
-{
-    struct vxk_stride all = {0, 0, 1, 1};
-    struct vxk_look o = vxk_frame_look(f, s, q, r, &all);
-    return vxk_look_says(f, &o);
-}
-
 /* Chunk number i of the box round the sensor's reach, from chunk oc. */
 VXK_FN void vxk_box_chunk(const struct vxk_frame_args *a, uint32_t i, int32_t at[3])
 {
@@ -81,7 +75,7 @@ VXK_FN struct vxk_look vxk_look_chunk(const struct vxk_frame_args *a, uint32_t i
     vxk_box_chunk(a, i, at);
     q = vxk_to_sensor(&a->f, (float)at[0] * 128.0f + 64.0f, (float)at[1] * 128.0f + 64.0f,
                       (float)at[2] * 128.0f + 64.0f);
-    return vxk_frame_look(&a->f, &a->s, &q, 110.0f, by);
+    return vxk_frame_look(&a->f, &a->s, &q, 110.0f, 63.6f, by);
 }
 
 /* Lists chunk i of the box when what a look said concerns it. */
@@ -150,7 +144,7 @@ VXK_FN struct vxk_look vxk_look_word(const struct vxk_frame_args *a, uint32_t i,
     vxk_cell_base(i & 63, 0, &x, &y, &z);
     q = vxk_to_sensor(&a->f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
                       (float)(base[2] + (int32_t)z) + 16.0f);
-    return vxk_frame_look(&a->f, &a->s, &q, 27.0f, by);
+    return vxk_frame_look(&a->f, &a->s, &q, 27.0f, 15.6f, by);
 }
 
 /* Lists word i & 63 of frame chunk i >> 6 when what a look said concerns it. */
@@ -202,6 +196,12 @@ VXK_FN struct vxk_vec3 vxk_cell_middle(const struct vxk_frame_args *a, uint32_t 
     return vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
 }
 
+VXK_FN struct vxk_look vxk_look_cell(const struct vxk_frame_args *a, const struct vxk_vec3 *middle,
+                                     const struct vxk_stride *by)
+{
+    return vxk_frame_look(&a->f, &a->s, middle, 6.1f, 3.6f, by);
+}
+
 /* What remains of a look at a cell when hits and what is free already are known.  *old: its word, or NULL. */
 VXK_FN uint32_t vxk_cell_may(const struct vxk_frame_args *a, uint32_t i, uint32_t may,
                              const struct vxk_word **old)
@@ -245,8 +245,9 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
 {
     struct vxk_stride all = {0, 0, 1, 1};
     struct vxk_vec3 q = vxk_cell_middle(a, i);
+    struct vxk_look o = vxk_look_cell(a, &q, &all);
     const struct vxk_word *old;
-    uint32_t may = vxk_cell_may(a, i, vxk_frame_may(&a->f, &a->s, &q, 6.1f), &old);
+    uint32_t may = vxk_cell_may(a, i, vxk_look_says(&a->f, &o), &old);
     if (may && a->f.sensor == VXK_SENSOR_LIDAR && !(may & VXK_MAY_HIT) &&
         !vxk_lidar_reaches(&a->f, &a->s, &q, &all))
         may = 0;

@@ -40,6 +40,7 @@ struct vxk_frame {
     float R[9];           /* map_T_sensor, row-major */
     float t[3];           /* sensor, voxels from the corner of chunk oc */
     int32_t oc[3];        /* chunk that holds the sensor */
+    float spread;         /* depth a cube spans along the camera's axis, in edges */
     float inv_voxel;      /* voxels a metre */
     float min_d, max_d;   /* accepted readings, voxels */
     float trunc;          /* half width of the band, voxels */
@@ -118,7 +119,7 @@ struct vxk_ray { /* LiDAR */
     float d[3];  /* unit direction in map axes */
     float r;     /* length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
     float n[3];  /* unit normal of the surface at its end, towards the sensor; -d where the neighbours tell
-                    nothing, and in occupancy maps */
+                    nothing */
     float nd;    /* n . d */
 };
 
