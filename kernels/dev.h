@@ -126,8 +126,25 @@ VXK_FN uint64_t vxk_load64(const uint64_t *p)
     asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
     return v;
 }
-/* A load beside other elements' atomics that may see an old value: cheap, for guesses that an atomic
+/* The same without order: what else was written before may not be seen yet.  Cheap, and keeps the cache. */
+VXK_FN uint32_t vxk_relaxed32(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+VXK_FN uint64_t vxk_relaxed64(const uint64_t *p)
+{
+    uint64_t v;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+/* Loads beside other elements' atomics that may see an old value: cheap, for guesses that an atomic
  * confirms. */
+VXK_FN uint32_t vxk_peek32(const uint32_t *p)
+{
+    return *p;
+}
 VXK_FN uint64_t vxk_peek64(const uint64_t *p)
 {
     return *p;
@@ -230,6 +247,18 @@ VXK_FN uint32_t vxk_load32(const uint32_t *p)
 VXK_FN uint64_t vxk_load64(const uint64_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+VXK_FN uint32_t vxk_relaxed32(const uint32_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+VXK_FN uint64_t vxk_relaxed64(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+VXK_FN uint32_t vxk_peek32(const uint32_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 VXK_FN uint64_t vxk_peek64(const uint64_t *p)
 {

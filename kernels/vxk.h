@@ -65,7 +65,8 @@ struct vxk_ops {
     vx_err (*alloc)(struct vxk_dev *dev, uint64_t bytes, void **out);
     void (*free)(struct vxk_dev *dev, void *ptr);
     void (*trim)(struct vxk_dev *dev);
-    /* Host memory that copies run fastest from (pinned on CUDA). */
+    /* Host memory that copies run fastest from (pinned on CUDA).  Kernels may read and write it too, over the
+     * bus: for small things that are read or written once. */
     vx_err (*alloc_host)(struct vxk_dev *dev, uint64_t bytes, void **out);
     void (*free_host)(struct vxk_dev *dev, void *ptr);
 

@@ -126,6 +126,8 @@ int cmd_play(struct cli *cli);
 int cmd_mesh(struct cli *cli);
 int cmd_query(struct cli *cli);
 int cmd_slice(struct cli *cli);
+int cmd_explain(struct cli *cli);
+int cmd_costmap(struct cli *cli);
 int cmd_view(struct cli *cli);
 int cmd_stats(struct cli *cli);
 int cmd_ping(struct cli *cli);

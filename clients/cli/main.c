@@ -21,6 +21,8 @@ static const char HELP[] =
     "  mesh NAME -o FILE.ply             the surface as triangles\n"
     "  query points|spheres NAME         distance, gradient and state, CSV in and out\n"
     "  slice NAME --z Z --png FILE       picture of the distance field at a height\n"
+    "  explain NAME X Y Z                why a place is free, occupied or unknown\n"
+    "  costmap NAME --min-z A --max-z B -o FILE.pgm   what a ground robot may drive over\n"
     "  view NAME --png FILE              shaded picture of the map\n"
     "  stats                             what the daemon does\n"
     "  ping                              round trip to the daemon\n"
@@ -51,9 +53,9 @@ static const struct command {
     const char *name;
     int (*run)(struct cli *cli);
 } COMMANDS[] = {
-    {"map", cmd_map},     {"play", cmd_play},   {"mesh", cmd_mesh},
-    {"query", cmd_query}, {"slice", cmd_slice}, {"view", cmd_view},
-    {"stats", cmd_stats}, {"ping", cmd_ping},   {"shutdown", cmd_shutdown},
+    {"map", cmd_map},     {"play", cmd_play}, {"mesh", cmd_mesh},         {"query", cmd_query},
+    {"slice", cmd_slice}, {"view", cmd_view}, {"explain", cmd_explain},   {"costmap", cmd_costmap},
+    {"stats", cmd_stats}, {"ping", cmd_ping}, {"shutdown", cmd_shutdown},
 };
 
 /* ------------------------------------------------------------------ connection */

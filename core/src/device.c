@@ -187,38 +187,45 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
 }
 
 /* Moves lists between the stacks and l.  Caller holds the lock. */
-static vx_err move_ids(struct vx_device *d, const struct vx__page_lists *l, bool take, struct vxk_queue *q)
+static vx_err move_ids(struct vx_device *d, const struct vx__page_lists *const l[2], bool take,
+                       struct vxk_queue *q)
 {
     struct vxk_pool_move_args args = {.end = {0}};
-    uint32_t end = 0;
-    for (int k = 0; k < VX__N_KINDS; k++) {
-        uint32_t *stack = (uint32_t *)d->pool[k].stack.base + d->pool[k].n_free - (take ? l->n[k] : 0);
-        args.from[k] = take ? stack : l->ids[k];
-        args.to[k] = take ? l->ids[k] : stack;
-        args.end[k] = end += l->n[k];
+    uint32_t end = 0, height[VX__N_KINDS];
+    for (int k = 0; k < VX__N_KINDS; k++)
+        height[k] = d->pool[k].n_free;
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < VX__N_KINDS; k++) {
+            uint32_t n = l[i] ? l[i]->n[k] : 0, *stack = (uint32_t *)d->pool[k].stack.base;
+            int at = i * VX__N_KINDS + k;
+            height[k] -= take ? n : 0;
+            args.end[at] = end += n;
+            if (!n)
+                continue;
+            args.from[at] = take ? stack + height[k] : l[i]->ids[k];
+            args.to[at] = take ? l[i]->ids[k] : stack + height[k];
+            height[k] += take ? 0 : n;
+        }
     }
     VX_TRY_RET(stacks_enter(d, q));
     VX_TRY_RET(VXK_LAUNCH(q, pool_move, &args, end));
     VX_TRY_RET(stacks_leave(d, q));
-    for (int k = 0; k < VX__N_KINDS; k++) {
-        if (take)
-            d->pool[k].n_free -= l->n[k];
-        else
-            d->pool[k].n_free += l->n[k];
-    }
+    for (int k = 0; k < VX__N_KINDS; k++)
+        d->pool[k].n_free = height[k];
     return VX_OK;
 }
 
 vx_err vx__pool_take(struct vx_device *d, const struct vx__page_lists *l, struct vxk_queue *q,
                      struct vx_detail *detail)
 {
+    const struct vx__page_lists *const lists[2] = {l, NULL};
     vx_err err;
     pthread_mutex_lock(&d->lock);
     VX_TRY(stacks_enter(d, q));
     for (int k = 0; k < VX__N_KINDS; k++)
         if (d->pool[k].n_free < l->n[k])
             VX_TRY(grow(d, &d->pool[k], l->n[k] - d->pool[k].n_free, q, detail));
-    err = move_ids(d, l, true, q);
+    err = move_ids(d, lists, true, q);
 fail:
     pthread_mutex_unlock(&d->lock);
     return err;
@@ -226,23 +233,29 @@ fail:
 
 vx_err vx__pool_take_free(struct vx_device *d, struct vx__page_lists *l, struct vxk_queue *q)
 {
+    const struct vx__page_lists *const lists[2] = {l, NULL};
     vx_err err;
     pthread_mutex_lock(&d->lock);
     for (int k = 0; k < VX__N_KINDS; k++)
         if (l->n[k] > d->pool[k].n_free)
             l->n[k] = d->pool[k].n_free;
-    err = move_ids(d, l, true, q);
+    err = move_ids(d, lists, true, q);
     pthread_mutex_unlock(&d->lock);
     return err;
 }
 
-vx_err vx__pool_give(struct vx_device *d, const struct vx__page_lists *l, struct vxk_queue *q)
+vx_err vx__pool_give(struct vx_device *d, const struct vx__page_lists *l, const struct vx__page_lists *more,
+                     struct vxk_queue *q)
 {
+    const struct vx__page_lists *const lists[2] = {l, more};
+    uint32_t n = 0;
     vx_err err;
-    if (!(l->n[VX__CHUNKS] + l->n[VX__LEAF_PAGES] + l->n[VX__VALUE_PAGES]))
+    for (int k = 0; k < VX__N_KINDS; k++)
+        n += l->n[k] + (more ? more->n[k] : 0);
+    if (!n)
         return VX_OK;
     pthread_mutex_lock(&d->lock);
-    err = move_ids(d, l, false, q);
+    err = move_ids(d, lists, false, q);
     pthread_mutex_unlock(&d->lock);
     return err;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    SMALL_CHUNK_BYTES = 1 << 19, /* room for chunks that may go unused in any grid */
+    SMALL_CHUNK_BYTES = 1 << 20, /* room for chunks that may go unused in any grid */
     SMALL_LEAF_BYTES = 1 << 20,  /* the same for leaves */
     LEAF_BYTES = 80,             /* mask, prefix, first, place */
     CHUNK_BYTES = 1024 + 8 + 8 + 2 * 16,

@@ -39,7 +39,9 @@ static vx_err dilate(struct vx_engine *e, const struct vx_grid *grid, enum vx_sh
                            .n_words = chunks * 64,
                            .zeros = {{.at = (void **)&args.to, .bytes = chunks * 4ull}},
                            .most_chunks = chunks * 27ull,
-                           .guess_chunks = chunks < 1024 ? chunks * 4ull + 64 : chunks * 2ull,
+                           .guess_chunks = chunks < 128    ? chunks * 8ull + 64
+                                           : chunks < 1024 ? chunks * 4ull
+                                                           : chunks * 2ull,
                            .most_leaves = n * 27ull,
                            .guess_leaves = n * 4ull + 64,
                            .source_bytes = leaf_bytes(grid)};

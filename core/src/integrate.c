@@ -157,16 +157,15 @@ static vx_err take_ahead(struct vx_map *map, struct vxk_frame_args *args, struct
     return err;
 }
 
-/* Gives back the pages behind the first used[k]. */
-static vx_err give_rest(struct vx_map *map, const struct vx__page_lists *fresh,
-                        const uint32_t used[VX__N_KINDS])
+/* The pages behind the first used[k]. */
+static struct vx__page_lists rest_of(const struct vx__page_lists *fresh, const uint32_t used[VX__N_KINDS])
 {
     struct vx__page_lists rest;
     for (int k = 0; k < VX__N_KINDS; k++) {
         rest.ids[k] = fresh->ids[k] + used[k];
         rest.n[k] = fresh->n[k] - used[k];
     }
-    return vx__pool_give(map->device, &rest, map->queue);
+    return rest;
 }
 
 /* The next frame needs about as much as this one. */
@@ -183,7 +182,6 @@ static void plan_ahead(struct vx__workspace *w)
 static vx_err commit_exactly(struct vx_map *map, struct vxk_frame_args *args, struct vx__page_lists *fresh,
                              uint64_t grown, struct vx_detail *detail)
 {
-    static const uint32_t none[VX__N_KINDS];
     const struct vxk_frame_counters *c = map->ws.host;
     vx_err err;
     VX_TRY_RET(check_growth(map, grown, detail));
@@ -197,13 +195,16 @@ static vx_err commit_exactly(struct vx_map *map, struct vxk_frame_args *args, st
     if (!err && !c->fits)
         err = vx_fail(detail, VX_E_INTERNAL, "", "a frame did not fit into what was made for it");
     if (err)
-        (void)give_rest(map, fresh, none);
+        (void)vx__pool_give(map->device, fresh, NULL, map->queue);
     return err;
 }
 
-/* The host's side of the commit: totals, epoch, and the pages that the frame replaced. */
-static vx_err publish(struct vx_map *map, const struct vx_frame *frame, struct vx__retired *r)
+/* The host's side of the commit: totals, epoch, the pages that the frame replaced and those it did not need.
+ */
+static vx_err publish(struct vx_map *map, const struct vx_frame *frame, const struct vx__page_lists *fresh,
+                      struct vx__retired *r)
 {
+    const struct vx__page_lists rest = rest_of(fresh, map->ws.host->n_new);
     const struct vxk_frame_counters *c = map->ws.host;
     struct vx__totals *t = &map->totals;
     pthread_mutex_lock(&map->lock);
@@ -233,7 +234,7 @@ static vx_err publish(struct vx_map *map, const struct vx_frame *frame, struct v
         map->ws.old[k] = (struct vx__array){0};
     }
     vx__retire(map, r);
-    return vx__retired_drain(map);
+    return vx__retired_drain(map, &rest);
 }
 
 static void fill_result(const struct vx_map *map, const struct vxk_frame_counters *c, uint64_t grown,
@@ -258,7 +259,6 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
                         struct vx__page_lists *fresh, struct vx_detail *detail)
 {
     const struct vxk_ops *ops = map->device->dev->ops;
-    static const uint32_t none[VX__N_KINDS];
     vx_err err;
     memset(fresh, 0, sizeof *fresh);
     if (frame->data_bytes)
@@ -272,10 +272,10 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
     VX_TRY(launch_commit(map, args));
     if (map->ws.host->fits)
         return VX_OK;
-    VX_TRY_RET(give_rest(map, fresh, none));
+    VX_TRY_RET(vx__pool_give(map->device, fresh, NULL, map->queue));
     return ops->wait(map->queue); /* the lists may be exchanged now */
 fail:
-    (void)give_rest(map, fresh, none);
+    (void)vx__pool_give(map->device, fresh, NULL, map->queue);
     (void)ops->wait(map->queue); /* the frame's memory is the caller's again */
     return err;
 }
@@ -293,7 +293,7 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     memset(&args, 0, sizeof args);
     VX_TRY(vx_frame_check(frame, detail));
     VX_TRY(vx__frame_convert(&map->params, frame, &args, detail));
-    VX_TRY(vx__retired_drain(map));
+    VX_TRY(vx__retired_drain(map, NULL));
     r = calloc(1, sizeof *r);
     if (!r) {
         err = VX_E_NOMEM;
@@ -316,9 +316,7 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     if (!c->fits)
         VX_TRY(commit_exactly(map, &args, &fresh, grown, detail));
     plan_ahead(&map->ws);
-    err = publish(map, frame, r);
-    if (!err)
-        err = give_rest(map, &fresh, c->n_new);
+    err = publish(map, frame, &fresh, r);
     fill_result(map, c, grown, result);
     result->n_launches = (uint32_t)(map->queue->n_launches - launches);
     result->n_waits = (uint32_t)(map->queue->n_waits - waits);

@@ -326,5 +326,5 @@ vx_err vx__loader_publish(struct vx__loader *l, struct vx_detail *detail)
     memcpy(t->chunk_max, l->chunk_max, sizeof t->chunk_max);
     map->epoch++;
     pthread_mutex_unlock(&map->lock);
-    return vx__retired_drain(map);
+    return vx__retired_drain(map, NULL);
 }

@@ -201,8 +201,9 @@ static vx_err give_table(struct vx_map *map, const uint64_t *keys, uint32_t *hea
     return map->device->dev->ops->wait(map->queue); /* the table is read before its block is reused */
 }
 
-/* Gives back what a commit replaced.  The record lives on until the queue has read its lists. */
-static vx_err give_retired(struct vx_map *map, struct vx__retired *r)
+/* Gives back what a commit replaced, and `rest` unless it is NULL.  The record lives on until the queue has
+ * read its lists. */
+static vx_err give_retired(struct vx_map *map, struct vx__retired *r, const struct vx__page_lists *rest)
 {
     struct vx__page_lists l;
     uint64_t n[VX__N_KINDS];
@@ -212,8 +213,10 @@ static vx_err give_retired(struct vx_map *map, struct vx__retired *r)
     }
     r->next = map->given;
     map->given = r;
-    return r->whole ? give_table(map, r->keys, r->heads, r->table_slots, n)
-                    : vx__pool_give(map->device, &l, map->queue);
+    if (!r->whole)
+        return vx__pool_give(map->device, &l, rest, map->queue);
+    VX_TRY_RET(give_table(map, r->keys, r->heads, r->table_slots, n));
+    return rest ? vx__pool_give(map->device, rest, NULL, map->queue) : VX_OK;
 }
 
 void vx__retired_sweep(struct vx_map *map)
@@ -246,12 +249,14 @@ static struct vx__retired *take_retired(struct vx_map *map, bool every)
     return r;
 }
 
-vx_err vx__retired_drain(struct vx_map *map)
+vx_err vx__retired_drain(struct vx_map *map, const struct vx__page_lists *rest)
 {
     struct vx__retired *r;
-    while ((r = take_retired(map, false)))
-        VX_TRY_RET(give_retired(map, r));
-    return VX_OK;
+    while ((r = take_retired(map, false))) {
+        VX_TRY_RET(give_retired(map, r, rest));
+        rest = NULL;
+    }
+    return rest ? vx__pool_give(map->device, rest, NULL, map->queue) : VX_OK;
 }
 
 vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *detail)
@@ -301,7 +306,7 @@ void vx_map_destroy(struct vx_map *map)
         map->reader.esdf_destroy(map, map->reader.esdf);
     /* A device that fails here has lost its memory anyhow. */
     for (struct vx__retired *r; (r = take_retired(map, true));)
-        (void)give_retired(map, r);
+        (void)give_retired(map, r, NULL);
     if (map->queue)
         (void)ops->wait(map->queue);
     vx__retired_sweep(map);
@@ -361,7 +366,7 @@ vx_err vx_map_clear(struct vx_map *map)
     totals_reset(&map->totals);
     append_retired(map, r, map->epoch);
     pthread_mutex_unlock(&map->lock);
-    VX_TRY_RET(vx__retired_drain(map));
+    VX_TRY_RET(vx__retired_drain(map, NULL));
     VX_TRY_RET(map->device->dev->ops->wait(map->queue));
     vx__retired_sweep(map);
     return VX_OK;

@@ -52,7 +52,7 @@ struct vx__workspace {
     struct vx__array zeroed;         /* counters, touch_key, touch_mask: what a frame starts from at 0 */
     struct vx__array image, beam, depth, inverse, pixel, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word_of, word, code, work_of, value_of, record, work, active, free_, seen, sum;
-    struct vx__array touch_rank, hit_mask, hit_base, acc, clear;
+    struct vx__array touch_rank, hit_mask, hit_base, hit_prefix, acc, clear;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
     uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
     /* Pages that the next frame takes ahead, and room for the ids of those that it replaces: a little more
@@ -107,8 +107,8 @@ struct vxk_grid vx__map_grid(const struct vx_map *map);
 vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *detail);
 /* Takes over *r (allocated with calloc) as replaced by the newest epoch. */
 void vx__retire(struct vx_map *map, struct vx__retired *r);
-/* Gives back what no pin can see any more.  Writer. */
-vx_err vx__retired_drain(struct vx_map *map);
+/* Gives back what no pin can see any more, and `rest` (may be NULL).  Writer. */
+vx_err vx__retired_drain(struct vx_map *map, const struct vx__page_lists *rest);
 /* Frees the lists of what was given back.  Writer, when all work of the queue is over. */
 void vx__retired_sweep(struct vx_map *map);
 

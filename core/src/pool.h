@@ -51,8 +51,10 @@ vx_err vx__pool_take(struct vx_device *d, const struct vx__page_lists *l, struct
                      struct vx_detail *detail);
 /* The same for as many as are free now: lowers l->n[k] to what was taken. */
 vx_err vx__pool_take_free(struct vx_device *d, struct vx__page_lists *l, struct vxk_queue *q);
-/* Gives pages back after the work that q has so far; ids may be reused by later work of q. */
-vx_err vx__pool_give(struct vx_device *d, const struct vx__page_lists *l, struct vxk_queue *q);
+/* Gives pages back (those of `more` too unless it is NULL) after the work that q has so far; ids may be
+ * reused by later work of q. */
+vx_err vx__pool_give(struct vx_device *d, const struct vx__page_lists *l, const struct vx__page_lists *more,
+                     struct vxk_queue *q);
 
 /*
  * Gives back every page that the newest versions of a table hold: n[kind] of them, as its totals say.  Needs

@@ -28,6 +28,7 @@ vx_err vx_query_points(struct vx_map *map, const struct vx_query_options *option
     static const struct vx__question k = {.in_bytes = 3 * sizeof(float),
                                           .out_bytes = sizeof *answers,
                                           .with_esdf = true,
+                                          .direct = true,
                                           .launch = launch_points};
 
     return vx__ask(map, options, origin_m, &k, points, n, answers, reply, detail);
@@ -66,6 +67,7 @@ vx_err vx_query_spheres(struct vx_map *map, const struct vx_query_options *optio
     static const struct vx__question k = {.in_bytes = 4 * sizeof(float),
                                           .out_bytes = sizeof *answers,
                                           .with_esdf = true,
+                                          .direct = true,
                                           .launch = launch_spheres};
 
     VX_TRY_RET(vx__check_radius(map, spheres, n, detail));
@@ -87,6 +89,7 @@ vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options,
 {
     const struct vx__question k = {.in_bytes = 6 * sizeof(float),
                                    .out_bytes = sizeof *answers,
+                                   .direct = true,
                                    .launch = launch_rays,
                                    .what = &max_range_m};
     double most = MAX_RAY_VOXELS * vx__map_params(map)->voxel_size_m;

@@ -12,10 +12,10 @@ enum {
     ROOM_BYTES = 1 << 16 /* questions, and answers, that need no memory of their own */
 };
 
-/* Buffers that stay: a small batch is copied through pinned memory and asks nobody for any. */
+/* Host memory that stays and that the device reads and writes itself: a small batch is one launch and one
+ * wait. */
 struct room {
-    void *in, *out;           /* device */
-    void *in_host, *out_host; /* pinned */
+    void *in, *out;
 };
 
 static void room_destroy(struct vx_map *map, void *p)
@@ -23,12 +23,10 @@ static void room_destroy(struct vx_map *map, void *p)
     struct vxk_dev *dev = vx__map_dev(map);
     struct room *r = p;
 
-    vx__scratch_free(map, r->in);
-    vx__scratch_free(map, r->out);
-    if (r->in_host)
-        dev->ops->free_host(dev, r->in_host);
-    if (r->out_host)
-        dev->ops->free_host(dev, r->out_host);
+    if (r->in)
+        dev->ops->free_host(dev, r->in);
+    if (r->out)
+        dev->ops->free_host(dev, r->out);
     free(r);
 }
 
@@ -43,10 +41,8 @@ static struct room *get_room(struct vx_map *map, struct vx__reader_state *rs)
     r = calloc(1, sizeof *r);
     if (!r)
         return NULL;
-    if (vx__scratch_alloc(map, ROOM_BYTES, &r->in, NULL) != VX_OK ||
-        vx__scratch_alloc(map, ROOM_BYTES, &r->out, NULL) != VX_OK ||
-        dev->ops->alloc_host(dev, ROOM_BYTES, &r->in_host) != VX_OK ||
-        dev->ops->alloc_host(dev, ROOM_BYTES, &r->out_host) != VX_OK) {
+    if (dev->ops->alloc_host(dev, ROOM_BYTES, &r->in) != VX_OK ||
+        dev->ops->alloc_host(dev, ROOM_BYTES, &r->out) != VX_OK) {
         room_destroy(map, r);
         return NULL;
     }
@@ -107,21 +103,17 @@ static void fill_reply(const struct vx__session *s, struct vx_reply *reply)
     reply->max_distance_m = vx__esdf_radius(params) * params->voxel_size_m;
 }
 
-/* A batch that fits the room: two copies on the host, none of its pages is touched by the device. */
+/* A batch that fits the room. */
 static vx_err ask_small(struct vx__session *s, const struct vx__question *k, const struct room *r,
                         const void *in, uint32_t n, void *out)
 {
     struct vxk_queue *q = s->rs->queue;
-    const struct vxk_ops *ops = q->dev->ops;
     const struct vx__batch b = {.in = r->in, .out = r->out, .n = n};
-    uint64_t in_bytes = (uint64_t)n * k->in_bytes, out_bytes = (uint64_t)n * k->out_bytes;
 
-    memcpy(r->in_host, in, in_bytes);
-    VX_TRY_RET(ops->upload(q, r->in, r->in_host, in_bytes));
+    memcpy(r->in, in, (size_t)n * k->in_bytes);
     VX_TRY_RET(k->launch(s, k, &b));
-    VX_TRY_RET(ops->download(q, r->out_host, r->out, out_bytes));
-    VX_TRY_RET(ops->wait(q));
-    memcpy(out, r->out_host, out_bytes);
+    VX_TRY_RET(q->dev->ops->wait(q));
+    memcpy(out, r->out, (size_t)n * k->out_bytes);
     return VX_OK;
 }
 
@@ -178,8 +170,7 @@ vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const
         if (!isfinite(origin_m[a]))
             return vx_fail(detail, VX_E_INVALID, "origin_m", "must be finite, got %g", origin_m[a]);
     VX_TRY_RET(session_begin(&s, origin_m, k->with_esdf));
-    if (n && k->in_bytes && !k->common_bytes && (uint64_t)n * k->in_bytes <= ROOM_BYTES &&
-        (uint64_t)n * k->out_bytes <= ROOM_BYTES)
+    if (n && k->direct && (uint64_t)n * k->in_bytes <= ROOM_BYTES && (uint64_t)n * k->out_bytes <= ROOM_BYTES)
         room = get_room(map, s.rs);
     if (room)
         err = ask_small(&s, k, room, in, n, out);

@@ -30,6 +30,7 @@ struct vx__batch {
 struct vx__question {
     uint32_t in_bytes, out_bytes; /* an item (0 = items are only counted), an answer */
     uint32_t slice;               /* items on the device at once, 0 = 2^20 */
+    bool direct;                  /* an element reads its item once and writes its answer once */
     bool with_esdf;               /* the distance field is brought to the pinned epoch */
     const void *common;           /* what all items share: uploaded once */
     uint64_t common_bytes;

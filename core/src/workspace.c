@@ -46,12 +46,12 @@ void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
     struct vx__array *const all[] = {
-        &w->zeroed,    &w->image,       &w->beam,       &w->depth,    &w->inverse,  &w->pixel,
-        &w->strip,     &w->level[0],    &w->level[1],   &w->level[2], &w->ray,      &w->bin,
-        &w->chunk,     &w->word_of,     &w->word,       &w->code,     &w->work_of,  &w->value_of,
-        &w->record,    &w->work,        &w->active,     &w->free_,    &w->seen,     &w->sum,
-        &w->clear,     &w->acc,         &w->touch_rank, &w->hit_mask, &w->hit_base, &w->skew_table,
-        &w->skew_time, &w->skew_column, &w->skew_origin};
+        &w->zeroed,     &w->image,     &w->beam,        &w->depth,      &w->inverse,  &w->pixel,
+        &w->strip,      &w->level[0],  &w->level[1],    &w->level[2],   &w->ray,      &w->bin,
+        &w->chunk,      &w->word_of,   &w->word,        &w->code,       &w->work_of,  &w->value_of,
+        &w->record,     &w->work,      &w->active,      &w->free_,      &w->seen,     &w->sum,
+        &w->clear,      &w->acc,       &w->touch_rank,  &w->hit_mask,   &w->hit_base, &w->hit_prefix,
+        &w->skew_table, &w->skew_time, &w->skew_column, &w->skew_origin};
     if (map->queue)
         (void)map->device->dev->ops->wait(
             map->queue); /* an error sticks to the queue; memory is free either way */
@@ -135,6 +135,7 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
         {&w->touch_rank, (uint64_t)w->touch_slots * 256},
         {&w->hit_mask, (uint64_t)w->room_touch_leaf * 64},
         {&w->hit_base, (uint64_t)w->room_touch_leaf * 4},
+        {&w->hit_prefix, (uint64_t)w->room_touch_leaf * 8},
         {&w->acc, (uint64_t)w->room_hit * 8},
         {&w->clear, (uint64_t)w->room_work * 64},
     };
@@ -173,6 +174,7 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
                                   .touch_rank = w->touch_rank.ptr,
                                   .hit_mask = w->hit_mask.ptr,
                                   .hit_base = w->hit_base.ptr,
+                                  .hit_prefix = w->hit_prefix.ptr,
                                   .acc = w->acc.ptr,
                                   .room_chunk = w->room_chunk,
                                   .room_word = w->room_word,

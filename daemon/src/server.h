@@ -15,7 +15,7 @@
 struct vxd_map;
 struct vxd_session;
 
-enum { VXD_SESSION_BUCKETS = 256, VXD_N_CODES = 18, VXD_N_WORK = 6 };
+enum { VXD_SESSION_BUCKETS = 256, VXD_N_CODES = 18, VXD_N_WORK = 7 };
 
 struct vxd_server {
     struct vxd_config config;

@@ -10,9 +10,9 @@
 VXK_FN void vxk_box_grow(uint32_t not_lo[3], uint32_t hi[3], const uint32_t l[3], const uint32_t h[3])
 {
     for (int k = 0; k < 3; k++) {
-        if (~l[k] > vxk_load32(&not_lo[k]))
+        if (~l[k] > vxk_peek32(&not_lo[k]))
             vxk_atomic_max32(&not_lo[k], ~l[k]);
-        if (h[k] > vxk_load32(&hi[k]))
+        if (h[k] > vxk_peek32(&hi[k]))
             vxk_atomic_max32(&hi[k], h[k]);
     }
 }

@@ -308,13 +308,20 @@ VXK_FN struct vxk_vec3 vxk_to_sensor(const struct vxk_frame *f, float x, float y
     return r;
 }
 
+/* The tiles that one of several who share a look takes: every nx-th of a row and ny-th of a column, from (x,
+ * y) on; all: 0, 0, 1, 1. */
+struct vxk_stride {
+    int32_t x, y, nx, ny;
+};
+
 /*
  * Bounds of the readings behind a sphere (sensor coordinates, voxels).
  * 0: the sphere is out of view.  1: *b holds.  2: too near to say.  *whole = 1 when every point of it is in
  * view.
  */
 VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                            const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
+                            const struct vxk_vec3 *q, float r, const struct vxk_stride *by,
+                            struct vxk_bounds *b, int *whole)
 {
     float zl = q->z - r, zh = q->z + r, il, ih, ul, uh, vl, vh, w = (float)f->width, h = (float)f->height;
     int u0, u1, v0, v1, level, shift;
@@ -340,8 +347,8 @@ VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
     shift = 2 + 2 * level;
     *b = vxk_bounds_none();
-    for (int v = v0 >> shift; v <= v1 >> shift; v++)
-        for (int u = u0 >> shift; u <= u1 >> shift; u++)
+    for (int v = (v0 >> shift) + by->y; v <= v1 >> shift; v += by->ny)
+        for (int u = (u0 >> shift) + by->x; u <= u1 >> shift; u += by->nx)
             vxk_bounds_join(b, &s->level[level][v * f->n_tx[level] + u]);
     return 1;
 }

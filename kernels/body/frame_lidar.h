@@ -148,7 +148,8 @@ VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_spac
 
 /* Bounds of the readings round a sphere; results as vxk_depth_bounds (*whole stays 0: beams leave gaps). */
 VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                            const struct vxk_vec3 *q, float r, struct vxk_bounds *b, int *whole)
+                            const struct vxk_vec3 *q, float r, const struct vxk_stride *by,
+                            struct vxk_bounds *b, int *whole)
 {
     int32_t rect[4], v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
     int level, shift;
@@ -166,16 +167,16 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
     shift = 2 + 2 * level;
     *b = vxk_bounds_none();
-    for (int32_t v = v0 >> shift; v <= v1 >> shift; v++) {
+    for (int32_t v = (v0 >> shift) + by->y; v <= v1 >> shift; v += by->ny) {
         for (int part = -1; part <= 1; part++) {
             int32_t l = vxk_maxi(u0 + part * turn, 0), h = vxk_mini(u1 + part * turn, f->width - 1);
             if (l > h)
                 continue;
-            for (int32_t u = l >> shift; u <= h >> shift; u++)
+            for (int32_t u = (l >> shift) + by->x; u <= h >> shift; u += by->nx)
                 vxk_bounds_join(b, &s->level[level][v * f->n_tx[level] + u]);
         }
     }
-    return b->free_any > 0.0f ? 1 : 0;
+    return 1;
 }
 
 /* Cells that fewer beams than this may meet are asked beam by beam, others voxel by voxel. */
@@ -208,18 +209,18 @@ VXK_FN float vxk_clear_to(const struct vxk_frame *f, float range)
     return range < VXK_D_OPEN ? range - f->clear : f->max_d;
 }
 
-/* May a beam clear anything in the cell round q (sensor coordinates)?  Looks at ranges only.  A moving
- * sensor's beams are left to vxk_frame_beams. */
+/* May a beam clear anything in the cell round q (sensor coordinates)?  Looks at ranges only (of several who
+ * share the look, one must say yes).  A moving sensor's beams are left to vxk_frame_beams. */
 VXK_FN int vxk_lidar_reaches(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                             const struct vxk_vec3 *q)
+                             const struct vxk_vec3 *q, const struct vxk_stride *by)
 {
     int32_t rect[4];
     float d2 = q->x * q->x + q->y * q->y + q->z * q->z, nearest;
     if (s->skew.on || !vxk_cell_bins(f, s, q, rect))
         return 1;
     nearest = vxk_sqrt(vxk_max(d2 - VXK_CELL_REACH * VXK_CELL_REACH, 0.0f)) - (VXK_CELL_REACH + 0.01f);
-    for (int32_t v = rect[0]; v <= rect[1]; v++) {
-        for (int32_t u = rect[2]; u <= rect[3]; u++) {
+    for (int32_t v = rect[0] + by->y; v <= rect[1]; v += by->ny) {
+        for (int32_t u = rect[2] + by->x; u <= rect[3]; u += by->nx) {
             int32_t c = vxk_turned_column(f, u);
             if (c >= 0 && vxk_clear_to(f, s->depth[v * f->width + c]) >= nearest)
                 return 1;
@@ -350,8 +351,8 @@ VXK_FN void vxk_ray_band(const struct vxk_frame_args *a, uint32_t i, struct vxk_
 
 VXK_FN uint32_t vxk_touch_slot(const struct vxk_frame_args *a, int32_t cx, int32_t cy, int32_t cz)
 {
-    return vxk_hash_find(a->s.touch_key, a->s.touch_slots - 1,
-                         vxk_key(a->f.oc[0] + cx, a->f.oc[1] + cy, a->f.oc[2] + cz));
+    return vxk_hash_find_still(a->s.touch_key, a->s.touch_slots - 1,
+                               vxk_key(a->f.oc[0] + cx, a->f.oc[1] + cy, a->f.oc[2] + cz));
 }
 
 /* Element: a ray.  Marks the cells of its band in the frame's table of touched chunks. */
@@ -391,7 +392,7 @@ VXK_FN void vxk_frame_touch(const struct vxk_frame_args *a, uint32_t i)
         m = &a->s.touch_mask[(uint64_t)slot * 64 + ((uint32_t)(x >> 2 & 3) << 4 |
                                                     (uint32_t)(y >> 2 & 3) << 2 | (uint32_t)(z >> 2 & 3))];
         bit = 1ull << ((uint32_t)(x & 3) << 4 | (uint32_t)(y & 3) << 2 | (uint32_t)(z & 3));
-        if (!(vxk_load64(m) & bit))
+        if (!(vxk_peek64(m) & bit))
             vxk_atomic_or64(m, bit);
     } while (vxk_dda_next(&w));
 }
@@ -473,7 +474,7 @@ VXK_FN void vxk_frame_hit_mark(const struct vxk_frame_args *a, uint32_t i)
         if (b.leaf >= a->s.room_touch_leaf)
             continue;
         m = &a->s.hit_mask[(uint64_t)b.leaf * 8 + (b.voxel >> 6)];
-        if (!(vxk_load64(m) & bit))
+        if (!(vxk_peek64(m) & bit))
             vxk_atomic_or64(m, bit);
     } while (vxk_band_walk_next(&b, a));
 }
@@ -483,10 +484,15 @@ VXK_FN void vxk_frame_hit_mark(const struct vxk_frame_args *a, uint32_t i)
 VXK_FN void vxk_frame_hit_room(const struct vxk_frame_args *a, uint32_t i)
 {
     uint32_t n = 0, first;
-    for (uint32_t x = 0; x < 8; x++)
+    uint64_t prefix = 0;
+    for (uint32_t x = 0; x < 8; x++) {
+        if (x)
+            prefix |= (uint64_t)n << (9 * (x - 1));
         n += vxk_popc64(a->s.hit_mask[(uint64_t)i * 8 + x]);
+    }
     first = vxk_atomic_add32(&a->s.c->n_hit_voxels, n);
     a->s.hit_base[i] = first;
+    a->s.hit_prefix[i] = prefix;
     for (uint32_t k = first; k < first + n && k < a->s.room_hit; k++)
         a->s.acc[k] = 0;
 }
@@ -495,16 +501,15 @@ VXK_FN void vxk_frame_hit_room(const struct vxk_frame_args *a, uint32_t i)
  */
 VXK_FN uint32_t vxk_hit_place(const struct vxk_frame_space *s, uint32_t leaf, uint32_t n)
 {
-    const uint64_t *m;
-    uint32_t k;
+    uint32_t x = n >> 6, k;
+    uint64_t m;
     if (leaf >= s->room_touch_leaf)
         return VXK_NONE;
-    m = &s->hit_mask[(uint64_t)leaf * 8];
-    if (!(m[n >> 6] >> (n & 63) & 1))
+    m = s->hit_mask[(uint64_t)leaf * 8 + x];
+    if (!(m >> (n & 63) & 1))
         return VXK_NONE;
-    k = s->hit_base[leaf] + vxk_popc64(m[n >> 6] & ((1ull << (n & 63)) - 1));
-    for (uint32_t x = 0; x < n >> 6; x++)
-        k += vxk_popc64(m[x]);
+    k = s->hit_base[leaf] + (x ? (uint32_t)(s->hit_prefix[leaf] >> (9 * (x - 1)) & 511) : 0) +
+        vxk_popc64(m & ((1ull << (n & 63)) - 1));
     return k < s->room_hit ? k : VXK_NONE;
 }
 

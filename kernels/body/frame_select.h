@@ -14,52 +14,88 @@
  * where the noise of far readings spans whole cells; it concerns active voxels only. */
 enum { VXK_MAY_HIT = 1, VXK_MAY_FREE = 2, VXK_ALL_FREE = 4, VXK_MAY_MOVE = 8 };
 
-VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                              const struct vxk_vec3 *q, float r)
-{
+/* What a look at the readings behind a sphere found. */
+struct vxk_look {
+    int found, whole; /* vxk_depth_bounds */
+    float lo, hi;     /* distances that the sphere spans */
     struct vxk_bounds b;
-    uint32_t may = 0;
-    float lo, hi;
-    int whole, k;
+};
+VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                                      const struct vxk_vec3 *q, float r, const struct vxk_stride *by)
+{
+    struct vxk_look o;
+    float d = q->z;
+    o.b = vxk_bounds_none();
     if (f->sensor == VXK_SENSOR_DEPTH) {
-        k = vxk_depth_bounds(f, s, q, r, &b, &whole);
-        lo = q->z - r;
-        hi = q->z + r;
+        o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
     } else {
-        float d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
         r += f->skew_reach;
-        k = vxk_lidar_bounds(f, s, q, r, &b, &whole);
-        lo = d - r;
-        hi = d + r;
+        d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
+        o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
     }
-    if (k == 0)
+    o.lo = d - r;
+    o.hi = d + r;
+    return o;
+}
+
+VXK_FN uint32_t vxk_look_says(const struct vxk_frame *f, const struct vxk_look *o)
+{
+    const struct vxk_bounds *b = &o->b;
+    uint32_t may = 0;
+    if (o->found == 0 || (o->found == 1 && f->sensor == VXK_SENSOR_LIDAR && !(b->free_any > 0.0f)))
         return 0;
-    if (k == 2)
+    if (o->found == 2)
         return VXK_MAY_HIT | (f->carve ? VXK_MAY_FREE : 0);
-    if (hi >= b.hit_lo && lo <= b.hit_hi)
+    if (o->hi >= b->hit_lo && o->lo <= b->hit_hi)
         may |= VXK_MAY_HIT;
-    if (f->carve && lo <= b.free_any)
+    if (f->carve && o->lo <= b->free_any)
         may |= VXK_MAY_FREE;
-    if (f->carve && f->sensor == VXK_SENSOR_DEPTH && lo <= b.hit_hi)
+    if (f->carve && f->sensor == VXK_SENSOR_DEPTH && o->lo <= b->hit_hi)
         may |= VXK_MAY_MOVE;
-    if (f->carve && whole && hi < b.free_all)
+    if (f->carve && o->whole && o->hi < b->free_all)
         may |= VXK_ALL_FREE;
     return may;
 }
 
-/* Element: a chunk of the box round the sensor's reach. */
-#define vxk_frame_pick_chunk_args vxk_frame_args
-VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
+VXK_FN uint32_t vxk_frame_may(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                              const struct vxk_vec3 *q, float r)
+{
+    struct vxk_stride all = {0, 0, 1, 1};
+    struct vxk_look o = vxk_frame_look(f, s, q, r, &all);
+    return vxk_look_says(f, &o);
+}
+
+/* Chunk number i of the box round the sensor's reach, from chunk oc. */
+VXK_FN void vxk_box_chunk(const struct vxk_frame_args *a, uint32_t i, int32_t at[3])
+{
+    uint32_t ny = (uint32_t)a->n[1], nz = (uint32_t)a->n[2];
+    at[0] = a->lo[0] + (int32_t)(i / (ny * nz));
+    at[1] = a->lo[1] + (int32_t)(i / nz % ny);
+    at[2] = a->lo[2] + (int32_t)(i % nz);
+}
+
+VXK_FN struct vxk_look vxk_look_chunk(const struct vxk_frame_args *a, uint32_t i, const struct vxk_stride *by)
+{
+    int32_t at[3];
+    struct vxk_vec3 q;
+    vxk_box_chunk(a, i, at);
+    q = vxk_to_sensor(&a->f, (float)at[0] * 128.0f + 64.0f, (float)at[1] * 128.0f + 64.0f,
+                      (float)at[2] * 128.0f + 64.0f);
+    return vxk_frame_look(&a->f, &a->s, &q, 110.0f, by);
+}
+
+/* Lists chunk i of the box when what a look said concerns it. */
+VXK_FN void vxk_take_chunk(const struct vxk_frame_args *a, uint32_t i, uint32_t may)
 {
     const struct vxk_frame *f = &a->f;
-    uint32_t ny = (uint32_t)a->n[1], nz = (uint32_t)a->n[2];
-    int32_t x = a->lo[0] + (int32_t)(i / (ny * nz)), y = a->lo[1] + (int32_t)(i / nz % ny),
-            z = a->lo[2] + (int32_t)(i % nz);
-    struct vxk_vec3 q =
-        vxk_to_sensor(f, (float)x * 128.0f + 64.0f, (float)y * 128.0f + 64.0f, (float)z * 128.0f + 64.0f);
     struct vxk_frame_chunk *c;
+    uint32_t slot = VXK_NONE, head, at;
+    int32_t x, y, z, place[3];
     uint64_t key;
-    uint32_t may = vxk_frame_may(f, &a->s, &q, 110.0f), slot = VXK_NONE, head, at;
+    vxk_box_chunk(a, i, place);
+    x = place[0];
+    y = place[1];
+    z = place[2];
     if (f->sensor == VXK_SENSOR_LIDAR) {
         slot = vxk_touch_slot(a, x, y, z);
         may = (may & ~(uint32_t)VXK_MAY_HIT) | (slot == VXK_NONE ? 0 : VXK_MAY_HIT);
@@ -67,7 +103,7 @@ VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
     if (!may)
         return;
     key = vxk_key(f->oc[0] + x, f->oc[1] + y, f->oc[2] + z);
-    head = vxk_hash_find(a->g.keys, a->g.slot_mask, key);
+    head = vxk_hash_find_still(a->g.keys, a->g.slot_mask, key);
     if (may == VXK_MAY_MOVE && head == VXK_NONE)
         return;
     at = vxk_count_up(&a->s.c->n_chunk);
@@ -79,6 +115,15 @@ VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
     c->slot = slot;
     c->changed = 0;
     c->fresh = VXK_NONE;
+}
+
+/* Element: a chunk of the box round the sensor's reach. */
+#define vxk_frame_pick_chunk_args vxk_frame_args
+VXK_FN void vxk_frame_pick_chunk(const struct vxk_frame_args *a, uint32_t i)
+{
+    struct vxk_stride all = {0, 0, 1, 1};
+    struct vxk_look o = vxk_look_chunk(a, i, &all);
+    vxk_take_chunk(a, i, vxk_look_says(&a->f, &o));
 }
 
 /* Place of a frame chunk's first voxel, voxels from the corner of chunk oc. */
@@ -96,21 +141,25 @@ VXK_FN const struct vxk_word *vxk_frame_old_word(const struct vxk_frame_args *a,
     return c->old == VXK_NONE ? (const struct vxk_word *)0 : &a->g.chunks[c->old].word[w];
 }
 
-/* Element: a word of a frame chunk. */
-#define vxk_frame_pick_word_args vxk_frame_args
-VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
+VXK_FN struct vxk_look vxk_look_word(const struct vxk_frame_args *a, uint32_t i, const struct vxk_stride *by)
+{
+    uint32_t x, y, z;
+    int32_t base[3];
+    struct vxk_vec3 q;
+    vxk_frame_chunk_base(&a->f, a->s.chunk[i >> 6].key, base);
+    vxk_cell_base(i & 63, 0, &x, &y, &z);
+    q = vxk_to_sensor(&a->f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
+                      (float)(base[2] + (int32_t)z) + 16.0f);
+    return vxk_frame_look(&a->f, &a->s, &q, 27.0f, by);
+}
+
+/* Lists word i & 63 of frame chunk i >> 6 when what a look said concerns it. */
+VXK_FN void vxk_take_word(const struct vxk_frame_args *a, uint32_t i, uint32_t may)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_chunk *c = &a->s.chunk[i >> 6];
     const struct vxk_word *old = vxk_frame_old_word(a, c, i & 63);
-    uint32_t x, y, z, may, at = VXK_NONE;
-    int32_t base[3];
-    struct vxk_vec3 q;
-    vxk_frame_chunk_base(f, c->key, base);
-    vxk_cell_base(i & 63, 0, &x, &y, &z);
-    q = vxk_to_sensor(f, (float)(base[0] + (int32_t)x) + 16.0f, (float)(base[1] + (int32_t)y) + 16.0f,
-                      (float)(base[2] + (int32_t)z) + 16.0f);
-    may = vxk_frame_may(f, &a->s, &q, 27.0f);
+    uint32_t at = VXK_NONE;
     if (f->sensor == VXK_SENSOR_LIDAR)
         may = (may & ~(uint32_t)VXK_MAY_HIT) |
               (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
@@ -122,6 +171,15 @@ VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
         return;
     a->s.word[at].chunk = i;
     a->s.word[at].changed = 0;
+}
+
+/* Element: a word of a frame chunk. */
+#define vxk_frame_pick_word_args vxk_frame_args
+VXK_FN void vxk_frame_pick_word(const struct vxk_frame_args *a, uint32_t i)
+{
+    struct vxk_stride all = {0, 0, 1, 1};
+    struct vxk_look o = vxk_look_word(a, i, &all);
+    vxk_take_word(a, i, vxk_look_says(&a->f, &o));
 }
 
 /* First voxel of a cell of a frame word, voxels from the corner of chunk oc. */
@@ -136,33 +194,42 @@ VXK_FN void vxk_frame_cell_base(const struct vxk_frame_args *a, const struct vxk
     base[2] += (int32_t)z;
 }
 
-/* Element: a cell of a frame word. */
-#define vxk_frame_pick_cell_args vxk_frame_args
-VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
+/* Middle of cell i & 63 of frame word i >> 6, sensor coordinates. */
+VXK_FN struct vxk_vec3 vxk_cell_middle(const struct vxk_frame_args *a, uint32_t i)
 {
-    const struct vxk_frame *f = &a->f;
+    int32_t base[3];
+    vxk_frame_cell_base(a, &a->s.word[i >> 6], i & 63, base);
+    return vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
+}
+
+/* What remains of a look at a cell when hits and what is free already are known.  *old: its word, or NULL. */
+VXK_FN uint32_t vxk_cell_may(const struct vxk_frame_args *a, uint32_t i, uint32_t may,
+                             const struct vxk_word **old)
+{
     const struct vxk_frame_word *fw = &a->s.word[i >> 6];
     const struct vxk_frame_chunk *c = &a->s.chunk[fw->chunk >> 6];
-    const struct vxk_word *old = vxk_frame_old_word(a, c, fw->chunk & 63);
-    uint32_t cell = i & 63, may, code, hit = VXK_NONE;
-    int32_t base[3];
-    struct vxk_vec3 q;
-    vxk_frame_cell_base(a, fw, cell, base);
-    q = vxk_to_sensor(f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-    may = vxk_frame_may(f, &a->s, &q, 6.1f);
-    if (f->sensor == VXK_SENSOR_LIDAR) {
-        hit = vxk_touched_leaf(&a->s, c->slot, fw->chunk & 63, cell);
+    uint32_t cell = i & 63;
+    *old = vxk_frame_old_word(a, c, fw->chunk & 63);
+    if (a->f.sensor == VXK_SENSOR_LIDAR) {
+        uint32_t hit = vxk_touched_leaf(&a->s, c->slot, fw->chunk & 63, cell);
         may = (may & ~(uint32_t)VXK_MAY_HIT) | (hit == VXK_NONE ? 0 : VXK_MAY_HIT);
     }
-    if (!(may & VXK_MAY_HIT) && old && old->tile >> cell & 1)
+    if (!(may & VXK_MAY_HIT) && *old && (*old)->tile >> cell & 1)
         may = 0;
-    if (may && f->sensor == VXK_SENSOR_LIDAR && !(may & VXK_MAY_HIT) && !vxk_lidar_reaches(f, &a->s, &q))
+    if (may == VXK_MAY_MOVE && !(*old && (*old)->leaf >> cell & 1))
         may = 0;
-    if (may == VXK_MAY_MOVE && !(old && old->leaf >> cell & 1))
-        may = 0;
-    code = !may                                                                              ? VXK_CELL_KEEP
-           : (may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT) && !(old && old->leaf >> cell & 1) ? VXK_CELL_TILE
-                                                                                             : VXK_CELL_WORK;
+    return may;
+}
+
+/* Decides about a cell. */
+VXK_FN void vxk_take_cell(const struct vxk_frame_args *a, uint32_t i, uint32_t may,
+                          const struct vxk_word *old)
+{
+    uint32_t code = VXK_CELL_WORK;
+    if (!may)
+        code = VXK_CELL_KEEP;
+    else if ((may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT) && !(old && old->leaf >> (i & 63) & 1))
+        code = VXK_CELL_TILE;
     a->s.code[i] = (uint8_t)code;
     if (code == VXK_CELL_WORK) {
         uint32_t k = vxk_count_up(&a->s.c->n_work);
@@ -170,6 +237,20 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
         if (k < a->s.room_work)
             a->s.work[k] = i;
     }
+}
+
+/* Element: a cell of a frame word. */
+#define vxk_frame_pick_cell_args vxk_frame_args
+VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
+{
+    struct vxk_stride all = {0, 0, 1, 1};
+    struct vxk_vec3 q = vxk_cell_middle(a, i);
+    const struct vxk_word *old;
+    uint32_t may = vxk_cell_may(a, i, vxk_frame_may(&a->f, &a->s, &q, 6.1f), &old);
+    if (may && a->f.sensor == VXK_SENSOR_LIDAR && !(may & VXK_MAY_HIT) &&
+        !vxk_lidar_reaches(&a->f, &a->s, &q, &all))
+        may = 0;
+    vxk_take_cell(a, i, may, old);
 }
 
 #endif

@@ -126,9 +126,9 @@ VXK_FN void vxk_skew_note(const struct vxk_frame_args *a, uint32_t column, uint3
 {
     const struct vxk_skew *k = &a->s.skew;
     uint32_t ns = vxk_skew_time(k, i), *early = &k->column_ns[column], *late = early + a->f.width;
-    if (ns < vxk_load32(early))
+    if (ns < vxk_peek32(early))
         vxk_atomic_min32(early, ns);
-    if (ns > vxk_load32(late))
+    if (ns > vxk_peek32(late))
         vxk_atomic_max32(late, ns);
 }
 

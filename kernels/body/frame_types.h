@@ -197,6 +197,7 @@ struct vxk_frame_space {
     uint32_t *touch_rank; /* [slot][64] touched leaves before each mask word */
     uint64_t *hit_mask;   /* [touched leaf][8] voxels that a ray's band crossed */
     uint32_t *hit_base;   /* [touched leaf] accumulators before it */
+    uint64_t *hit_prefix; /* [touched leaf] hit voxels before mask word i (i = 1..7): 9 bits at 9 (i - 1) */
     uint64_t *acc;        /* [hit voxels] count << 40 | sum of (distance + 32768) */
     struct vxk_skew skew;
     /* ids from the pool and back to it */

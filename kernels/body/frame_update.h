@@ -110,34 +110,38 @@ VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, float d, float 
     return o;
 }
 
-/* Written without branches: a CPU runs the eight voxels in one go. */
+/* Written without branches, on arrays that nothing else can name: a CPU runs the eight voxels in one go. */
 VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
-    const struct vxk_pixel *pixel = a->s.pixel;
+    const float *pixel = &a->s.pixel->d; /* four floats a pixel */
     const float sx = f->R[6], sy = f->R[7], sz = f->R[8];
     uint32_t band[8], near[8], freed[8];
     int32_t at[8];
-    float seen[8], zs[8], front[8];
+    float d[8], g[8], front[8], sdf[8], seen[8], zs[8];
     for (int k = 0; k < 8; k++) {
         zs[k] = p->z + (float)k * sz;
-        at[k] = vxk_pixel_of(f, p->x + (float)k * sx, p->y + (float)k * sy, zs[k], &seen[k]);
+        at[k] = 4 * vxk_pixel_of(f, p->x + (float)k * sx, p->y + (float)k * sy, zs[k], &seen[k]);
     }
+    for (int k = 0; k < 8; k++)
+        d[k] = pixel[at[k]];
+    for (int k = 0; k < 8; k++)
+        g[k] = pixel[at[k] + 1];
+    for (int k = 0; k < 8; k++)
+        front[k] = pixel[at[k] + 2];
     for (int k = 0; k < 8; k++) {
-        o->d[k] = pixel[at[k]].d + seen[k];
-        o->g[k] = pixel[at[k]].g;
-        front[k] = pixel[at[k]].front + seen[k];
-    }
-    for (int k = 0; k < 8; k++) {
-        struct vxk_said v = vxk_pixel_says(f, o->d[k], o->g[k], front[k], zs[k]);
-        o->d[k] = v.d;
-        o->g[k] = v.g;
-        o->sdf[k] = v.sdf;
+        struct vxk_said v = vxk_pixel_says(f, d[k] + seen[k], g[k], front[k] + seen[k], zs[k]);
+        d[k] = v.d;
+        g[k] = v.g;
+        sdf[k] = v.sdf;
         band[k] = v.band;
         near[k] = v.near;
         freed[k] = v.free;
     }
     for (int k = 0; k < 8; k++) {
+        o->d[k] = d[k];
+        o->g[k] = g[k];
+        o->sdf[k] = sdf[k];
         o->band |= band[k] << k;
         o->near |= near[k] << k;
         o->free |= freed[k] << k;
@@ -244,32 +248,53 @@ VXK_FN float vxk_of_axis(const float v[3], int axis)
     return axis == 0 ? v[0] : axis == 1 ? v[1] : v[2];
 }
 
-/* The voxels of a slice across the ray's main axis whose centres lie within half a voxel of the ray: of the
- * four near where it passes.  Voxel n[k] of the cell is one where bit k of the result is set. */
-VXK_FN uint32_t vxk_beam_slice(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
-                               const struct vxk_pass *o, int slice, uint32_t n[4])
+/* Where a ray crosses a slice of a cell. */
+struct vxk_crossing {
+    int32_t i, j;  /* the voxel on the near side of the crossing, along the other axes; -1 .. 7 */
+    uint32_t near; /* bit k: voxel (i + (k & 1), j + (k >> 1)) lies in the cell and near the ray */
+};
+
+/* Crosses slice `slice` along the main axis.  Left out: centres that surely lie more than half a voxel from
+ * the ray, whose distance in the slice shrinks by no more than the ray's part along the main axis. */
+VXK_FN struct vxk_crossing vxk_beam_slice(const struct vxk_ray *ray, const float corner[3],
+                                          const struct vxk_pass *o, int slice)
 {
-    float cp = vxk_of_axis(corner, o->p), cq = vxk_of_axis(corner, o->q);
-    float t = (vxk_of_axis(corner, o->m) + (float)slice) / vxk_of_axis(ray->d, o->m);
-    float a = vxk_floor(t * vxk_of_axis(ray->d, o->p) - cp),
-          b = vxk_floor(t * vxk_of_axis(ray->d, o->q) - cq);
-    uint32_t found = 0;
-    if (!(a >= -1.0f && a <= 7.0f && b >= -1.0f && b <= 7.0f))
-        return 0;
-    for (int k = 0; k < 4; k++) {
-        int i = (int)a + (k & 1), j = (int)b + (k >> 1), x, y, z;
-        float w[3];
-        x = o->m == 0 ? slice : i;
-        y = o->m == 1 ? slice : o->m == 0 ? i : j;
-        z = o->m == 2 ? slice : j;
-        w[0] = corner[0] + (float)x;
-        w[1] = corner[1] + (float)y;
-        w[2] = corner[2] + (float)z;
-        n[k] = ((uint32_t)x << 6 | (uint32_t)y << 3 | (uint32_t)z) & 511;
-        if (i >= 0 && i <= 7 && j >= 0 && j <= 7 && vxk_line_clears(f, ray, w))
-            found |= 1u << k;
+    struct vxk_crossing x;
+    float cp = vxk_of_axis(corner, o->p), cq = vxk_of_axis(corner, o->q), dm = vxk_of_axis(ray->d, o->m);
+    float t = (vxk_of_axis(corner, o->m) + (float)slice) / dm;
+    float a = t * vxk_of_axis(ray->d, o->p) - cp, b = t * vxk_of_axis(ray->d, o->q) - cq;
+    float fa = vxk_floor(a), fb = vxk_floor(b);
+    x.near = 0;
+    x.i = x.j = 0;
+    if (!(fa >= -1.0f && fa <= 7.0f && fb >= -1.0f && fb <= 7.0f))
+        return x;
+    x.i = (int32_t)fa;
+    x.j = (int32_t)fb;
+    a -= fa;
+    b -= fb;
+    dm *= dm;
+    for (uint32_t k = 0; k < 4; k++) {
+        float u = k & 1 ? 1.0f - a : a, v = k >> 1 ? 1.0f - b : b;
+        int32_t i = x.i + (int32_t)(k & 1), j = x.j + (int32_t)(k >> 1);
+        x.near |= (uint32_t)((u * u + v * v) * dm < 0.27f) & (uint32_t)(i >= 0) & (uint32_t)(i <= 7) &
+                          (uint32_t)(j >= 0) & (uint32_t)(j <= 7)
+                      ? 1u << k
+                      : 0;
     }
-    return found;
+    return x;
+}
+
+/* Voxel k of a crossing, if the ray clears it, else VXK_NONE. */
+VXK_FN uint32_t vxk_beam_voxel(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
+                               const struct vxk_pass *o, int slice, const struct vxk_crossing *at, uint32_t k)
+{
+    int32_t i = at->i + (int32_t)(k & 1), j = at->j + (int32_t)(k >> 1);
+    int32_t x = o->m == 0 ? slice : i, y = o->m == 1 ? slice : o->m == 0 ? i : j, z = o->m == 2 ? slice : j;
+    float w[3];
+    w[0] = corner[0] + (float)x;
+    w[1] = corner[1] + (float)y;
+    w[2] = corner[2] + (float)z;
+    return vxk_line_clears(f, ray, w) ? (uint32_t)(x << 6 | y << 3 | z) : VXK_NONE;
 }
 
 /* Could the range of a voxel's bin clear it, at this distance?  Within half a voxel of the beam, `along` is
@@ -372,10 +397,12 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
                 if (!vxk_beam_meets(f, &s->ray[ray], corner, &pass))
                     continue;
                 for (int slice = 0; slice < 8; slice++) {
-                    uint32_t n[4], found = vxk_beam_slice(f, &s->ray[ray], corner, &pass, slice, n);
-                    for (; found; found &= found - 1) {
-                        uint32_t k = n[vxk_ctz32(found)];
-                        clear[k >> 6] |= 1ull << (k & 63);
+                    struct vxk_crossing x = vxk_beam_slice(&s->ray[ray], corner, &pass, slice);
+                    for (; x.near; x.near &= x.near - 1) {
+                        uint32_t n =
+                            vxk_beam_voxel(f, &s->ray[ray], corner, &pass, slice, &x, vxk_ctz32(x.near));
+                        if (n != VXK_NONE)
+                            clear[n >> 6] |= 1ull << (n & 63);
                     }
                 }
             }

@@ -99,6 +99,20 @@ VXK_FN uint32_t vxk_hash_find(const uint64_t *keys, uint32_t slot_mask, uint64_t
     return VXK_NONE;
 }
 
+/* The same for a table that nobody changes in this launch. */
+VXK_FN uint32_t vxk_hash_find_still(const uint64_t *keys, uint32_t slot_mask, uint64_t key)
+{
+    uint32_t i = (uint32_t)vxk_mix64(key) & slot_mask;
+    for (uint32_t step = 0; step <= slot_mask; step++) {
+        if (keys[i] == key)
+            return i;
+        if (keys[i] == VXK_NO_KEY)
+            return VXK_NONE;
+        i = (i + 1) & slot_mask;
+    }
+    return VXK_NONE;
+}
+
 /* Slot of `key`, inserted when missing (*inserted = 1); VXK_NONE when the table is full.  Any number of
  * elements may insert at once. */
 VXK_FN uint32_t vxk_hash_insert(uint64_t *keys, uint32_t slot_mask, uint64_t key, int *inserted)

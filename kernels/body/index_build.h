@@ -45,22 +45,31 @@ struct vxk_index_build {
     uint32_t *place;
 };
 
-/* Slot of `key` in `seen`; the key is added when it is new.  VXK_NONE when there is no room. */
+/* Slot of `key` in `seen`; the key is added when it is new.  VXK_NONE when there is no room.  (Keys alone are
+ * shared here, so nothing needs the order that vxk_hash_insert keeps.) */
 VXK_FN uint32_t vxk_index_add_key(const struct vxk_index_build *b, uint64_t key)
 {
-    int inserted;
-    uint32_t slot, at;
-    if (vxk_load32(&b->counts->n_chunks) > b->chunk_room)
-        return VXK_NONE;
-    slot = vxk_hash_insert(b->seen, b->seen_mask, key, &inserted);
-    if (slot == VXK_NONE) {
-        vxk_atomic_max32(&b->counts->n_chunks, b->chunk_room + 1);
-    } else if (inserted) {
-        at = vxk_atomic_add32(&b->counts->n_chunks, 1);
-        if (at < b->chunk_room)
-            b->found[at] = key;
+    uint32_t slot = (uint32_t)vxk_mix64(key) & b->seen_mask, at;
+    for (uint32_t step = 0; step <= b->seen_mask; step++) {
+        uint64_t k = vxk_relaxed64(&b->seen[slot]);
+        if (k == key)
+            return slot;
+        if ((k == VXK_NO_KEY || step % 16 == 15) && vxk_relaxed32(&b->counts->n_chunks) > b->chunk_room)
+            return VXK_NONE; /* a full table isn't searched to its end by everybody */
+        if (k == VXK_NO_KEY) {
+            k = vxk_atomic_cas64(&b->seen[slot], VXK_NO_KEY, key);
+            if (k == VXK_NO_KEY) {
+                at = vxk_atomic_add32(&b->counts->n_chunks, 1);
+                if (at < b->chunk_room)
+                    b->found[at] = key;
+                return slot;
+            }
+        }
+        if (k == key)
+            return slot;
+        slot = (slot + 1) & b->seen_mask;
     }
-    return slot;
+    return VXK_NONE; /* the table is full: of twice the room */
 }
 
 /* The same for chunk coordinates, which may be beyond the range: those are left out. */

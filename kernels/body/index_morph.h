@@ -151,7 +151,7 @@ VXK_FN uint32_t vxk_morph_chunks(uint32_t reach, uint32_t place)
 VXK_FN void vxk_morph_add_chunks(const struct vxk_index_morph *a, uint32_t chunk, uint32_t to)
 {
     int32_t kx, ky, kz;
-    if (!(to & ~vxk_load32(&a->to[chunk])))
+    if (!(to & ~vxk_relaxed32(&a->to[chunk])))
         return;
     to &= ~vxk_atomic_or32(&a->to[chunk], to);
     vxk_key_xyz(a->g.keys[chunk], &kx, &ky, &kz);

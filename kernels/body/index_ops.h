@@ -92,7 +92,7 @@ VXK_FN void vxk_index_prune_chunks(const struct vxk_index_prune_chunks_args *arg
     if (!any)
         return;
     vxk_atomic_or64(&a->cells[place >> 6], 1ull << (place & 63));
-    if (!vxk_load32(&a->stays[place >> 12]) && !vxk_atomic_or32(&a->stays[place >> 12], 1))
+    if (!vxk_relaxed32(&a->stays[place >> 12]) && !vxk_atomic_or32(&a->stays[place >> 12], 1))
         vxk_index_add_key(&a->b, a->g.keys[place >> 12]);
 }
 /* Element: a word of the result. */

@@ -16,23 +16,8 @@ struct vxk_index_voxels {
     struct vxk_index_build b;
     const int32_t *ijk; /* [n][3] */
     uint64_t n;
-    uint64_t *cells;    /* [64 (seen_mask + 1)] by slot of the chunk in `seen`; zero at the start */
-    uint32_t *chunk_of; /* [seen_mask + 1] chunk number of a slot */
+    uint64_t *cells; /* [64 (seen_mask + 1)] by slot of the chunk in `seen`; zero at the start */
 };
-
-/* Slot of a key that is in `seen` for sure, or VXK_NONE where there was no room. */
-VXK_FN uint32_t vxk_index_seen_slot(const struct vxk_index_build *b, uint64_t key)
-{
-    uint32_t i = (uint32_t)vxk_mix64(key) & b->seen_mask;
-    for (uint32_t step = 0; step <= b->seen_mask; step++) {
-        if (b->seen[i] == key)
-            return i;
-        if (b->seen[i] == VXK_NO_KEY)
-            return VXK_NONE;
-        i = (i + 1) & b->seen_mask;
-    }
-    return VXK_NONE;
-}
 
 /* Marks cells of a word of a slot, where they aren't yet. */
 VXK_FN void vxk_index_mark_cells(const struct vxk_index_voxels *a, uint32_t slot, uint32_t word,
@@ -58,46 +43,40 @@ VXK_FN uint32_t vxk_index_find_slot(const struct vxk_index_build *b, uint64_t ke
     return vxk_index_add_key(b, key);
 }
 
-/* True for coordinates in one leaf. */
-VXK_FN int vxk_index_same_leaf(int32_t x, int32_t y, int32_t z, int32_t u, int32_t v, int32_t w)
+/* Where among n coordinates (at most VXK_INDEX_RUN) one lies in another leaf, or with `rows` in another slice
+ * of a leaf, than the one before it, as bits; bit 0 is set. */
+VXK_FN uint32_t vxk_index_starts(const int32_t *ijk, uint32_t n, int32_t rows)
 {
-    return ((x ^ u) | (y ^ v) | (z ^ w)) >> 3 == 0;
+    uint32_t starts = 1;
+    for (uint32_t i = 1; i < VXK_INDEX_RUN; i++) {
+        const int32_t *at = ijk + 3 * i;
+        if (i < n && ((at[0] ^ at[-3]) >> (rows ? 0 : 3) | ((at[1] ^ at[-2]) | (at[2] ^ at[-1])) >> 3))
+            starts |= 1u << i;
+    }
+    return starts;
 }
 
-/* The chunks and cells of n coordinates. */
+/* The chunks and cells of n > 0 coordinates: one step for each leaf. */
 VXK_FN void vxk_index_mark_run(const struct vxk_index_voxels *a, const int32_t *ijk, uint32_t n)
 {
-    uint64_t key = VXK_NO_KEY, cells = 0;
-    uint32_t slot = VXK_NONE, word = 0;
-    int32_t u = 0, v = 0, w = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t x = ijk[3 * i], y = ijk[3 * i + 1], z = ijk[3 * i + 2];
-        uint32_t in;
-        uint64_t k;
-        if (key != VXK_NO_KEY && vxk_index_same_leaf(x, y, z, u, v, w))
-            continue;
+    uint64_t key = VXK_NO_KEY;
+    uint32_t slot = VXK_NONE;
+    for (uint32_t left = vxk_index_starts(ijk, n, 0); left; left &= left - 1) {
+        const int32_t *at = ijk + 3 * vxk_ctz32(left);
+        int32_t x = at[0], y = at[1], z = at[2];
+        uint64_t k = vxk_key(x >> 7, y >> 7, z >> 7);
         if (!vxk_index_in_range(x >> 7, y >> 7, z >> 7)) {
             vxk_atomic_add32(&a->b.counts->n_outside, 1);
             continue;
         }
-        u = x;
-        v = y;
-        w = z;
-        k = vxk_key(x >> 7, y >> 7, z >> 7);
-        in = vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127);
-        if (k != key || in != word) {
-            if (slot != VXK_NONE)
-                vxk_index_mark_cells(a, slot, word, cells);
-            if (k != key)
-                slot = vxk_index_find_slot(&a->b, k);
-            key = k;
-            word = in;
-            cells = 0;
-        }
-        cells |= 1ull << vxk_cell_of((uint32_t)x, (uint32_t)y, (uint32_t)z);
+        if (k != key)
+            slot = vxk_index_find_slot(&a->b, k);
+        key = k;
+        if (slot != VXK_NONE)
+            vxk_index_mark_cells(a, slot,
+                                 vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127),
+                                 1ull << vxk_cell_of((uint32_t)x, (uint32_t)y, (uint32_t)z));
     }
-    if (slot != VXK_NONE)
-        vxk_index_mark_cells(a, slot, word, cells);
 }
 /* Number of coordinates of run i. */
 VXK_FN uint32_t vxk_index_run(const struct vxk_index_voxels *a, uint32_t i)
@@ -116,6 +95,15 @@ VXK_FN void vxk_index_voxels_chunks(const struct vxk_index_voxels_chunks_args *a
                        vxk_index_run(&args->op, i));
 }
 
+/* Slot of a key that is in `seen`. */
+VXK_FN uint32_t vxk_index_seen_slot(const struct vxk_index_build *b, uint64_t key)
+{
+    uint32_t i = (uint32_t)vxk_mix64(key) & b->seen_mask;
+    while (b->seen[i] != key)
+        i = (i + 1) & b->seen_mask;
+    return i;
+}
+
 /* Element: a word of the result. */
 struct vxk_index_voxels_words_args {
     struct vxk_index_voxels op;
@@ -124,42 +112,32 @@ VXK_FN void vxk_index_voxels_words(const struct vxk_index_voxels_words_args *arg
 {
     const struct vxk_index_voxels *a = &args->op;
     uint32_t slot = vxk_index_seen_slot(&a->b, a->b.keys[i >> 6]);
-    if ((i & 63) == 0)
-        a->chunk_of[slot] = i >> 6;
     vxk_index_set_cells(&a->b, i, a->cells[(uint64_t)slot * 64 + (i & 63)]);
 }
 
-/* The bits of n coordinates into the leaves' masks. */
+/* Mask word of a voxel whose chunk and cell are there: its place in `masks`. */
+VXK_FN uint64_t vxk_index_row(const struct vxk_index_build *b, uint32_t x, uint32_t y, uint32_t z)
+{
+    uint32_t chunk = vxk_index_made_chunk(b, vxk_key((int32_t)x >> 7, (int32_t)y >> 7, (int32_t)z >> 7));
+    const struct vxk_index_word *in =
+        &b->words[(uint64_t)chunk * 64 + vxk_word_of(x & 127, y & 127, z & 127)];
+    return ((uint64_t)in->first + vxk_popc64(in->mask & ((1ull << vxk_cell_of(x, y, z)) - 1))) * 8 + (x & 7);
+}
+
+/* The bits of n > 0 coordinates into the leaves' masks: one step for each slice of a leaf. */
 VXK_FN void vxk_index_set_run(const struct vxk_index_voxels *a, const int32_t *ijk, uint32_t n)
 {
-    uint64_t key = VXK_NO_KEY, bits = 0;
-    uint32_t chunk = VXK_NONE, leaf = VXK_NONE;
-    int32_t u = 0, v = 0, w = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t x = ijk[3 * i], y = ijk[3 * i + 1], z = ijk[3 * i + 2];
-        if (leaf == VXK_NONE || x != u || !vxk_index_same_leaf(x, y, z, u, v, w)) {
-            if (leaf != VXK_NONE)
-                vxk_atomic_or64(&a->b.masks[(uint64_t)leaf * 8 + ((uint32_t)u & 7)], bits);
-            bits = 0;
-            if (leaf == VXK_NONE || !vxk_index_same_leaf(x, y, z, u, v, w)) {
-                uint64_t k = vxk_key(x >> 7, y >> 7, z >> 7);
-                uint32_t cell = vxk_cell_of((uint32_t)x, (uint32_t)y, (uint32_t)z);
-                const struct vxk_index_word *in;
-                if (k != key)
-                    chunk = a->chunk_of[vxk_index_seen_slot(&a->b, k)];
-                key = k;
-                in = &a->b.words[(uint64_t)chunk * 64 +
-                                 vxk_word_of((uint32_t)x & 127, (uint32_t)y & 127, (uint32_t)z & 127)];
-                leaf = in->first + vxk_popc64(in->mask & ((1ull << cell) - 1));
-            }
-            u = x;
-            v = y;
-            w = z;
-        }
-        bits |= 1ull << (((uint32_t)y & 7) << 3 | ((uint32_t)z & 7));
+    uint32_t starts = vxk_index_starts(ijk, n, 1);
+    for (uint32_t left = starts; left; left &= left - 1) {
+        uint32_t i = vxk_ctz32(left);
+        const int32_t *at = ijk + 3 * i;
+        uint64_t bits = 0, row = vxk_index_row(&a->b, (uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2]);
+        do {
+            bits |= 1ull << (((uint32_t)ijk[3 * i + 1] & 7) << 3 | ((uint32_t)ijk[3 * i + 2] & 7));
+            i++;
+        } while (i < n && !(starts >> i & 1));
+        vxk_atomic_or64(&a->b.masks[row], bits);
     }
-    if (leaf != VXK_NONE)
-        vxk_atomic_or64(&a->b.masks[(uint64_t)leaf * 8 + ((uint32_t)u & 7)], bits);
 }
 
 /* Element: a run of coordinates: their bits into the leaves' masks, which are zero at the start. */

@@ -18,7 +18,7 @@ VXK_FN void vxk_pool_iota(const struct vxk_pool_iota_args *a, uint32_t i)
 
 /* Copies lists of ids: element i is an id, lists one after the other; end[k] = elements up to
  * the end of list k. */
-enum { VXK_MOVE_LISTS = 3 };
+enum { VXK_MOVE_LISTS = 6 };
 struct vxk_pool_move_args {
     const uint32_t *from[VXK_MOVE_LISTS];
     uint32_t *to[VXK_MOVE_LISTS];

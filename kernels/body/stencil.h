@@ -126,7 +126,7 @@ VXK_FN float vxk_sum(struct vxk_sum *s)
     return r;
 }
 
-/* Element: a block.  The weighted sum round each of its voxels. */
+/* Element: a block; launched over all of them.  The weighted sum round each of its voxels. */
 VXK_FN void vxk_vbm_convolve(const struct vxk_vbm_convolve_args *a, uint32_t i)
 {
     const struct vxk_vbm_block *b = &a->v.blocks[i];

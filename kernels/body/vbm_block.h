@@ -127,7 +127,7 @@ VXK_FN void vxk_vbm_build_leaf(const struct vxk_vbm_grid *vg, struct vxk_vbm_blo
     }
 }
 
-/* Element: a leaf of the batch. */
+/* Element: a leaf of the batch; launched over all of them. */
 struct vxk_vbm_build_args {
     struct vxk_vbm v;
 };
@@ -230,7 +230,7 @@ VXK_FN uint32_t vxk_vbm_cursor_next(struct vxk_vbm_cursor *c)
     return n;
 }
 
-/* Element: a block.  Coordinates of its voxels. */
+/* Element: a block; launched over all of them.  Coordinates of its voxels. */
 struct vxk_vbm_ijk_args {
     struct vxk_vbm v;
     int32_t *ijk; /* [voxels of the batch][3] */

@@ -285,6 +285,8 @@ static vx_err launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, s
     uint32_t n_multiprocessors = (uint32_t)cuda_dev(q->dev)->n_multiprocessors;
     uint32_t most = n_multiprocessors * COUNTED_BLOCKS_A_MULTIPROCESSOR;
     dim3 grid = {1, 1, 1}, block = {VXK_CUDA_BLOCK, 1, 1};
+    cudaLaunchAttribute early = {.id = cudaLaunchAttributeProgrammaticStreamSerialization};
+    cudaLaunchConfig_t config = {0};
     void *argv[4];
     if ((unsigned)k >= VXK_N_KERNELS || args_bytes != kernels[k]->args_bytes)
         return VX_E_INVALID;
@@ -298,7 +300,8 @@ static vx_err launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, s
                                           .args = args,
                                           .n = n,
                                           .n_dev = n_dev,
-                                          .per = per};
+                                          .per = per,
+                                          .early = cuda_dev(q->dev)->early};
         cudaError_t e = tuned[k](&l);
         if (e != cudaErrorNotSupported) /* else the variant does not know what these arguments ask for */
             return vxk_cuda_check(q, e, vxk_kernel_name(k));
@@ -313,9 +316,13 @@ static vx_err launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, s
     argv[1] = &n;
     argv[2] = &n_dev;
     argv[3] = &per;
-    return vxk_cuda_check(q,
-                          cudaLaunchKernel(kernels[k]->function, grid, block, argv, 0, cuda_queue(q)->stream),
-                          vxk_kernel_name(k));
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.stream = cuda_queue(q)->stream;
+    config.attrs = &early;
+    config.numAttrs = cuda_dev(q->dev)->early ? 1 : 0;
+    return vxk_cuda_check(q, cudaLaunchKernelExC(&config, kernels[k]->function, argv), vxk_kernel_name(k));
 }
 
 static vx_err cuda_launch(struct vxk_queue *q, enum vxk_kernel k, const void *args, size_t args_bytes,
@@ -413,6 +420,13 @@ static const struct vxk_ops cuda_ops = {
     .queue_error_text = cuda_queue_error_text,
 };
 
+/* Switches that tests and measurements turn off: =0 in the environment. */
+static int switched_on(const char *name)
+{
+    const char *value = getenv(name);
+    return !value || strcmp(value, "0") != 0;
+}
+
 /* Starts the device, asks what it is, and sees whether this program has code for it. */
 static cudaError_t start_device(struct vxk_cuda_dev *d)
 {
@@ -426,18 +440,12 @@ static cudaError_t start_device(struct vxk_cuda_dev *d)
     if (e == cudaSuccess) {
         snprintf(d->name, sizeof d->name, "%.95s", property.name);
         d->n_multiprocessors = property.multiProcessorCount;
+        d->early = property.major >= 9 && switched_on("VOXELD_CUDA_EARLY");
         e = cudaDeviceGetStreamPriorityRange(&d->priority_low, &d->priority_high);
     }
     if (e == cudaSuccess)
         e = cudaFuncGetAttributes(&attributes, kernels[0]->function);
     return e;
-}
-
-/* The switch that tests compare bodies and variants with. */
-static int use_tuned(void)
-{
-    const char *value = getenv("VOXELD_CUDA_TUNED");
-    return !value || strcmp(value, "0") != 0;
 }
 
 vx_err vxk_cuda_open(int index, struct vxk_dev **out, struct vx_detail *detail)
@@ -458,7 +466,7 @@ vx_err vxk_cuda_open(int index, struct vxk_dev **out, struct vx_detail *detail)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a CUDA device");
     d->base.ops = &cuda_ops;
     d->index = index;
-    d->tuned = use_tuned();
+    d->tuned = switched_on("VOXELD_CUDA_TUNED");
     vxk_blocks_init(&d->blocks, raw_alloc, raw_free, d, 0);
     vxk_blocks_init(&d->pinned, raw_alloc_pinned, raw_free_pinned, d, 1);
     e = start_device(d);

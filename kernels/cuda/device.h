@@ -36,6 +36,7 @@ struct vxk_cuda_launch {
     uint32_t n;
     const uint32_t *n_dev;
     uint32_t per;
+    int early; /* the kernel may start before the one in front of it ended (begin.cuh) */
 };
 typedef cudaError_t vxk_cuda_tuned_fn(const struct vxk_cuda_launch *launch);
 #define VXK_TUNED(name) vxk_cuda_tuned_fn vxk_cuda_tuned_##name;
@@ -47,6 +48,7 @@ struct vxk_cuda_dev {
     int index;
     int n_multiprocessors;
     int tuned; /* use the variants of tuned.def */
+    int early; /* kernels may start before the one in front of them ended (begin.cuh) */
     int priority_low, priority_high;
     char name[96];
     int failed;               /* something other than a lack of memory went wrong (atomic) */

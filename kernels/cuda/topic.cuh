@@ -8,6 +8,7 @@
 #ifndef VXK_CUDA_TOPIC_CUH
 #define VXK_CUDA_TOPIC_CUH
 
+#include "begin.cuh"
 #include "device.h"
 
 /* n_dev NULL: elements 0 .. n-1; else 0 .. min(*n_dev, n / per) * per - 1. */
@@ -15,6 +16,7 @@
     static __global__ void __launch_bounds__(VXK_CUDA_BLOCK) run_##name(                                     \
         const __grid_constant__ struct vxk_##name##_args a, uint32_t n, const uint32_t *n_dev, uint32_t per) \
     {                                                                                                        \
+        vxk_kernel_begin();                                                                                  \
         uint32_t end = n_dev ? min(*n_dev, n / per) * per : n;                                               \
         uint64_t step = (uint64_t)gridDim.x * blockDim.x;                                                    \
         for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step)               \

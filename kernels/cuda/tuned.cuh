@@ -4,6 +4,7 @@
 #ifndef VXK_CUDA_TUNED_CUH
 #define VXK_CUDA_TUNED_CUH
 
+#include "begin.cuh"
 #include "device.h"
 
 enum { VXK_WARP = 32 };
@@ -96,6 +97,31 @@ static inline uint32_t vxk_blocks_for(const struct vxk_cuda_launch *l, uint32_t 
     return blocks < limit ? blocks : limit;
 }
 
+/* Launches a kernel that begins with vxk_kernel_begin. */
+template <typename... P, typename... A>
+static cudaError_t vxk_launch_begun(const struct vxk_cuda_launch *l, void (*kernel)(P...), uint32_t blocks,
+                                    uint32_t threads, const A &...args)
+{
+    cudaLaunchAttribute early = {};
+    cudaLaunchConfig_t config = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.stream = l->stream;
+    config.attrs = &early;
+    config.numAttrs = l->early ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel, args...);
+}
+/* The same for one that takes its arguments and the count of the launch. */
+template <typename T>
+static cudaError_t vxk_launch_tuned(const struct vxk_cuda_launch *l,
+                                    void (*kernel)(T, uint32_t, const uint32_t *, uint32_t), const T &args,
+                                    uint32_t blocks, uint32_t threads)
+{
+    return vxk_launch_begun(l, kernel, blocks, threads, args, l->n, l->n_dev, l->per);
+}
+
 /* Defines vxk_cuda_tuned_NAME: `kernel` with THREADS a block, IN_BLOCK elements a block, at most MOST blocks
  * a multiprocessor (elements beyond are strided over). */
 #define VXK_TUNED_LAUNCH(name, kernel, threads, in_block, most)                                              \
@@ -107,9 +133,7 @@ static inline uint32_t vxk_blocks_for(const struct vxk_cuda_launch *l, uint32_t 
         const struct vxk_##name##_args *a = (const struct vxk_##name##_args *)l->args;                       \
         if (!(condition))                                                                                    \
             return cudaErrorNotSupported;                                                                    \
-        kernel<<<vxk_blocks_for(l, l->n, in_block, most), threads, 0, l->stream>>>(                          \
-            *(const struct vxk_##name##_args *)l->args, l->n, l->n_dev, l->per);                             \
-        return cudaGetLastError();                                                                           \
+        return vxk_launch_tuned(l, kernel, *a, vxk_blocks_for(l, l->n, in_block, most), threads);            \
     }
 
 #endif

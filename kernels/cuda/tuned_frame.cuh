@@ -29,6 +29,14 @@ static __device__ __forceinline__ uint32_t vxk_lane_ranks(uint32_t word, uint32_
     return sum - own;
 }
 
+/* Prefix sum of a record (grid.h) from its lanes' ranks; everyone's. */
+static __device__ __forceinline__ uint64_t vxk_lane_prefix(uint32_t ranks, uint32_t lane)
+{
+    uint32_t before = __shfl_sync(VXK_FULL, ranks, (int)(2 * (lane & 7)));
+    uint64_t prefix = lane >= 1 && lane < 8 ? (uint64_t)before << (9 * (lane - 1)) : 0;
+    return vxk_warp_or((uint32_t)prefix) | (uint64_t)vxk_warp_or((uint32_t)(prefix >> 32)) << 32;
+}
+
 /* Voxels of a 4 x 4 x 4 part of a cell in the words that hold it. */
 static __device__ __forceinline__ uint32_t vxk_part_bits(uint32_t part)
 {
@@ -45,6 +53,17 @@ static __device__ __forceinline__ uint32_t vxk_spread_square(uint32_t h)
 {
     h = (h | h << 8) & 0x00ff00ffu;
     return (h | h << 4) & 0x0f0f0f0fu;
+}
+
+/* Joins the bounds of the lane whose number differs by `from` (a power of two). */
+static __device__ __forceinline__ void vxk_join_lane(struct vxk_bounds *b, int from)
+{
+    struct vxk_bounds o;
+    o.hit_lo = __shfl_xor_sync(VXK_FULL, b->hit_lo, from);
+    o.hit_hi = __shfl_xor_sync(VXK_FULL, b->hit_hi, from);
+    o.free_all = __shfl_xor_sync(VXK_FULL, b->free_all, from);
+    o.free_any = __shfl_xor_sync(VXK_FULL, b->free_any, from);
+    vxk_bounds_join(b, &o);
 }
 
 /* A ray in two loads. */

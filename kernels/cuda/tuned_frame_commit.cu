@@ -102,6 +102,7 @@ static __global__ void __launch_bounds__(WORD_THREADS)
     reduce(const __grid_constant__ struct vxk_frame_reduce_args a, uint32_t n, const uint32_t *n_dev,
            uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ struct word_sums sums;
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, w = threadIdx.x / VXK_WARP;
     for (uint32_t base = blockIdx.x * WORDS; base < end; base += gridDim.x * WORDS) {
@@ -188,12 +189,11 @@ static __device__ __forceinline__ struct lane_leaf load_leaf(const struct vxk_le
 static __device__ __forceinline__ void store_leaf(const struct lane_leaf *o, struct vxk_leaf *l,
                                                   uint32_t lane)
 {
-    uint32_t before = __shfl_sync(VXK_FULL, o->ranks, (int)(2 * (lane & 7)));
-    uint64_t prefix = lane >= 1 && lane < 8 ? (uint64_t)before << (9 * (lane - 1)) : 0;
-    uint32_t lo = vxk_warp_or((uint32_t)prefix), hi = vxk_warp_or((uint32_t)(prefix >> 32)), tail;
+    uint64_t prefix = vxk_lane_prefix(o->ranks, lane);
+    uint32_t tail;
     ((uint32_t *)l)[lane] = o->masks;
-    tail = lane == 0   ? lo
-           : lane == 1 ? hi
+    tail = lane == 0   ? (uint32_t)prefix
+           : lane == 1 ? (uint32_t)(prefix >> 32)
            : lane == 2 ? o->page[0]
            : lane == 3 ? o->page[1]
            : lane == 4 ? o->page[2]
@@ -219,19 +219,17 @@ static __device__ __forceinline__ void copy_values(const struct vxk_frame_args *
         a->values[value_index(now, k)] = a->g.values[value_index(old, k)];
 }
 
-/* Voxel n's value after the frame; state and v as before it. */
-static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_frame_args *a,
-                                                           const struct vxk_view *view, uint32_t n, int state,
-                                                           uint32_t v)
+/* Voxel n's value after the frame; state and v as before it, o: what its pixel says. */
+static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_frame_args *a, float4 o,
+                                                           float in_view, float z, int state, uint32_t v)
 {
-    struct vxk_vec3 p = vxk_voxel_at(a->f.R, &view->first, n >> 6, n >> 3 & 7, n & 7);
-    struct vxk_said s = vxk_depth_says(a, &p);
+    struct vxk_said s = vxk_pixel_says(&a->f, o.x + in_view, o.y, o.z + in_view, z);
     int gone;
     if (!a->f.carve)
         s.near = s.free = 0;
     if (s.band | (state == VXK_ACTIVE ? s.near | s.free : 0)) {
-        struct vxk_obs o = vxk_obs_depth(&a->f, vxk_what(s.band, s.near, s.free), s.d, s.sdf, s.g);
-        v = vxk_merge(&a->f, state, v, &o, &gone);
+        struct vxk_obs obs = vxk_obs_depth(&a->f, vxk_what(s.band, s.near, s.free), s.d, s.sdf, s.g);
+        v = vxk_merge(&a->f, state, v, &obs, &gone);
     }
     return v;
 }
@@ -261,22 +259,9 @@ static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_fram
     return vxk_merge(&a->f, state, v, &o, &gone);
 }
 
-/* The values of a leaf that the frame says something about: its active voxels in order, 32 at a time. */
-static __device__ __forceinline__ void update_values(const struct vxk_frame_args *a,
-                                                     const struct vxk_view *view, uint32_t work,
-                                                     const struct lane_leaf *now, const struct lane_leaf *old,
-                                                     uint16_t *list, uint32_t lane)
+/* The active voxels of a leaf in order. */
+static __device__ __forceinline__ void list_voxels(const struct lane_leaf *now, uint16_t *list, uint32_t lane)
 {
-    const bool lidar = a->f.sensor == VXK_SENSOR_LIDAR;
-    uint32_t band_word = 0, free_word = 0, band_before = 0, n_band;
-    uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)work * 8];
-    if (lidar) {
-        if (view->hit < a->s.room_touch_leaf)
-            band_word = ((const uint32_t *)&a->s.hit_mask[(uint64_t)view->hit * 8])[lane & 15];
-        if (view->clear)
-            free_word = ((const uint32_t *)view->clear)[lane & 15];
-        band_before = vxk_lane_ranks(band_word, lane, &n_band);
-    }
     for (uint32_t w = 0; w < 16; w++) {
         uint32_t word = __shfl_sync(VXK_FULL, now->masks, (int)w),
                  before = __shfl_sync(VXK_FULL, now->ranks, (int)w);
@@ -284,32 +269,93 @@ static __device__ __forceinline__ void update_values(const struct vxk_frame_args
             list[before + (uint32_t)__popc(word & ((1u << lane) - 1))] = (uint16_t)(w << 5 | lane);
     }
     __syncwarp();
+}
+
+/* State and value of voxel n before the frame; called by the whole warp, n is the lane's. */
+static __device__ __forceinline__ int old_state(const struct vxk_frame_args *a, const struct lane_leaf *old,
+                                                uint32_t n, bool on, uint32_t *value)
+{
+    uint32_t w = n >> 5, bit = n & 31, was_active = __shfl_sync(VXK_FULL, old->masks, (int)w),
+             was_free = __shfl_sync(VXK_FULL, old->masks, (int)(w + 16)),
+             rank =
+                 __shfl_sync(VXK_FULL, old->ranks, (int)w) + (uint32_t)__popc(was_active & ((1u << bit) - 1));
+    *value = 0;
+    if (was_active >> bit & 1) {
+        if (on)
+            *value = a->g.values[value_index(old, rank)];
+        return VXK_ACTIVE;
+    }
+    return was_free >> bit & 1 ? VXK_FREE : VXK_UNKNOWN;
+}
+
+static __device__ __forceinline__ bool plane_seen(uint2 seen, uint32_t n)
+{
+    return (n >> 6 < 4 ? seen.x : seen.y) >> (8 * (n >> 6 & 3)) & 1;
+}
+
+/* The values of a leaf that a depth frame says something about, 64 at a time. */
+static __device__ __forceinline__ void update_depth(const struct vxk_frame_args *a,
+                                                    const struct vxk_view *view, uint2 seen,
+                                                    const struct lane_leaf *now, const struct lane_leaf *old,
+                                                    const uint16_t *list, uint32_t lane)
+{
+    for (uint32_t k0 = lane; k0 < now->n + lane; k0 += 2 * VXK_WARP) {
+        uint32_t n[2], value[2];
+        float in_view[2], z[2];
+        float4 o[2];
+        int state[2];
+#pragma unroll
+        for (uint32_t h = 0; h < 2; h++) {
+            uint32_t k = k0 + h * VXK_WARP;
+            struct vxk_vec3 p;
+            n[h] = k < now->n ? list[k] : 0;
+            p = vxk_voxel_at(a->f.R, &view->first, n[h] >> 6, n[h] >> 3 & 7, n[h] & 7);
+            o[h] = __ldg((const float4 *)&a->s.pixel[vxk_pixel_of(&a->f, p.x, p.y, p.z, &in_view[h])]);
+            z[h] = p.z;
+            state[h] = old_state(a, old, n[h], k < now->n, &value[h]);
+        }
+#pragma unroll
+        for (uint32_t h = 0; h < 2; h++) {
+            uint32_t k = k0 + h * VXK_WARP;
+            if (k < now->n)
+                a->values[value_index(now, k)] =
+                    plane_seen(seen, n[h]) ? new_value_depth(a, o[h], in_view[h], z[h], state[h], value[h])
+                                           : value[h];
+        }
+    }
+}
+
+/* The same for a LiDAR frame: hits and beams are marked already. */
+static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args *a,
+                                                    const struct vxk_view *view, uint2 seen,
+                                                    const struct lane_leaf *now, const struct lane_leaf *old,
+                                                    const uint16_t *list, uint32_t lane)
+{
+    uint32_t band_word = 0, free_word = 0, band_before, n_band;
+    if (view->hit < a->s.room_touch_leaf)
+        band_word = ((const uint32_t *)&a->s.hit_mask[(uint64_t)view->hit * 8])[lane & 15];
+    if (view->clear)
+        free_word = ((const uint32_t *)view->clear)[lane & 15];
+    band_before = vxk_lane_ranks(band_word, lane, &n_band);
     for (uint32_t k0 = 0; k0 < now->n; k0 += VXK_WARP) {
-        uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, w = n >> 5, bit = n & 31, v = 0;
-        uint32_t was_active = __shfl_sync(VXK_FULL, old->masks, (int)w),
-                 was_free = __shfl_sync(VXK_FULL, old->masks, (int)(w + 16)),
-                 rank = __shfl_sync(VXK_FULL, old->ranks, (int)w) +
-                        (uint32_t)__popc(was_active & ((1u << bit) - 1)),
-                 band_w = __shfl_sync(VXK_FULL, band_word, (int)w),
+        uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, w = n >> 5, v;
+        int state = old_state(a, old, n, k < now->n, &v);
+        uint32_t band_w = __shfl_sync(VXK_FULL, band_word, (int)w),
                  free_w = __shfl_sync(VXK_FULL, free_word, (int)w),
                  band_b = __shfl_sync(VXK_FULL, band_before, (int)w);
-        int state = was_active >> bit & 1 ? VXK_ACTIVE : was_free >> bit & 1 ? VXK_FREE : VXK_UNKNOWN;
         if (k >= now->n)
             continue;
-        if (state == VXK_ACTIVE)
-            v = a->g.values[value_index(old, rank)];
-        if (((n >> 6 < 4 ? seen.x : seen.y) >> (8 * (n >> 6 & 3)) & 1))
-            v = lidar ? new_value_lidar(a, view->hit, band_w, band_b, free_w, n, state, v)
-                      : new_value_depth(a, view, n, state, v);
+        if (plane_seen(seen, n))
+            v = new_value_lidar(a, view->hit, band_w, band_b, free_w, n, state, v);
         a->values[value_index(now, k)] = v;
     }
-    __syncwarp();
 }
 
 static __global__ void __launch_bounds__(LEAF_THREADS)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
          uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ uint16_t lists[LEAVES][512];
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP;
     for (uint32_t i = blockIdx.x * LEAVES + warp; i < end; i += gridDim.x * LEAVES) {
@@ -330,7 +376,13 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
         store_leaf(&now, vxk_new_leaf(&a, fw, cell), lane);
         if (work != VXK_NONE && a.s.sum[work] >> 20) {
             struct vxk_view view = vxk_view_cell(&a, fw, cell, work);
-            update_values(&a, &view, work, &now, &old, lists[warp], lane);
+            uint2 seen = *(const uint2 *)&a.s.seen[(uint64_t)work * 8];
+            list_voxels(&now, lists[warp], lane);
+            if (a.f.sensor == VXK_SENSOR_DEPTH)
+                update_depth(&a, &view, seen, &now, &old, lists[warp], lane);
+            else
+                update_lidar(&a, &view, seen, &now, &old, lists[warp], lane);
+            __syncwarp();
         } else {
             copy_values(&a, &now, &old, lane);
         }
@@ -340,18 +392,22 @@ VXK_TUNED_LAUNCH(frame_leaf, leaf, LEAF_THREADS, LEAVES, 16)
 
 /* Chunks: words, retired pages, headers */
 
-enum { CHUNK_THREADS = 256, CHUNK_WARPS = CHUNK_THREADS / VXK_WARP };
+enum { CHUNK_THREADS = 1024, CHUNK_WARPS = CHUNK_THREADS / VXK_WARP };
 
-/* The value pages of a replaced word; lane k looks at the leaves of cells k and k + 32. */
+/* The pages of a replaced word; lane k looks at the leaves of cells k and k + 32. */
 static __device__ __forceinline__ void retire(const struct vxk_frame_args *a, const struct vxk_word *old,
                                               uint32_t lane)
 {
-    uint32_t at = 0;
-    if (!old->n_active)
+    uint32_t n_leaf_pages = (vxk_popc64(old->leaf) + 7) / 8, n_values = old->n_active, at = 0;
+    if (lane == 0 && n_leaf_pages)
+        at = vxk_atomic_add32(&a->s.c->at_old[VXK_PAGE_LEAVES], n_leaf_pages);
+    if (lane == 1 && n_values)
+        at = vxk_atomic_add32(&a->s.c->at_old[VXK_PAGE_VALUES], (n_values + 255) / 256);
+    if (lane < n_leaf_pages)
+        a->s.old[VXK_PAGE_LEAVES][__shfl_sync((1u << n_leaf_pages) - 1, at, 0) + lane] = old->page[lane];
+    at = __shfl_sync(VXK_FULL, at, 1);
+    if (!n_values)
         return;
-    if (lane == 0)
-        at = vxk_atomic_add32(&a->s.c->at_old[VXK_PAGE_VALUES], (old->n_active + 255) / 256);
-    at = __shfl_sync(VXK_FULL, at, 0);
     for (uint32_t cell = lane; cell < 64; cell += VXK_WARP) {
         const struct vxk_leaf *l =
             old->leaf >> cell & 1 ? vxk_leaf_at(&a->g, old, cell) : (const struct vxk_leaf *)0;
@@ -362,11 +418,38 @@ static __device__ __forceinline__ void retire(const struct vxk_frame_args *a, co
     }
 }
 
-/* A block a chunk, eight words a warp. */
+/* A word of a new version, a lane 4 bytes of it: replaced, carried over, or new and empty. */
+static __device__ __forceinline__ void put_word(const struct vxk_frame_args *a,
+                                                const struct vxk_frame_word *fw, const struct vxk_word *old,
+                                                struct vxk_word *w, uint32_t lane)
+{
+    uint32_t x = lane >= 4 && lane < 12 ? VXK_NONE : 0;
+    if (fw) {
+        uint32_t page = lane - 4;
+        if (lane < 2)
+            x = (uint32_t)(fw->leaf >> 32 * lane);
+        else if (lane < 4)
+            x = (uint32_t)(fw->tile >> 32 * (lane - 2));
+        else if (lane < 12 && page < (fw->n_leaf + 7) / 8)
+            x = a->s.fresh[VXK_PAGE_LEAVES][fw->leaf_page + page];
+        else if (lane == 12)
+            x = fw->n_active;
+        else if (lane == 13)
+            x = a->epoch;
+    } else if (old && lane < 16) {
+        x = ((const uint32_t *)old)[lane];
+    }
+    if (lane < 16)
+        ((uint32_t *)w)[lane] = x;
+}
+static_assert(sizeof(struct vxk_word) == 64, "masks, pages, n_active, epoch, reserved of a word");
+
+/* A block a chunk, two words a warp. */
 static __global__ void __launch_bounds__(CHUNK_THREADS)
     commit(const __grid_constant__ struct vxk_frame_commit_args a, uint32_t n, const uint32_t *n_dev,
            uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ uint32_t sums[3];
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP;
     for (uint32_t i = blockIdx.x; i < end; i += gridDim.x) {
@@ -381,19 +464,15 @@ static __global__ void __launch_bounds__(CHUNK_THREADS)
         for (uint32_t k = warp; k < 64; k += CHUNK_WARPS) {
             const struct vxk_word *old = vxk_frame_old_word(&a, c, k);
             uint32_t at = a.s.word_of[i * 64 + k];
-            struct vxk_word *w = &v->word[k];
-            if (at != VXK_NONE && a.s.word[at].changed) {
-                if (lane == 0)
-                    vxk_word_replace(&a, &a.s.word[at], old, w);
-                if (old)
-                    retire(&a, old, lane);
-            } else if (lane == 0) {
-                vxk_word_carry(old, w);
-            }
-            if (lane == 0) {
-                atomicAdd(&sums[0], vxk_popc64(w->leaf));
-                atomicAdd(&sums[1], vxk_popc64(w->tile));
-                atomicAdd(&sums[2], w->n_active);
+            const struct vxk_frame_word *fw =
+                at != VXK_NONE && a.s.word[at].changed ? &a.s.word[at] : (const struct vxk_frame_word *)0;
+            put_word(&a, fw, old, &v->word[k], lane);
+            if (fw && old)
+                retire(&a, old, lane);
+            if (lane == 0 && (fw || old)) {
+                atomicAdd(&sums[0], vxk_popc64(fw ? fw->leaf : old->leaf));
+                atomicAdd(&sums[1], vxk_popc64(fw ? fw->tile : old->tile));
+                atomicAdd(&sums[2], fw ? fw->n_active : old->n_active);
             }
         }
         __syncthreads();
@@ -402,4 +481,4 @@ static __global__ void __launch_bounds__(CHUNK_THREADS)
         __syncthreads();
     }
 }
-VXK_TUNED_LAUNCH(frame_commit, commit, CHUNK_THREADS, 1, 8)
+VXK_TUNED_LAUNCH(frame_commit, commit, CHUNK_THREADS, 1, 2)

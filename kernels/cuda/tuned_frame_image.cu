@@ -1,6 +1,5 @@
 /* Variants for the readings of a frame: a thread a pixel or ray, counters added up in the block first. */
-#include "../body/frame.h"
-#include "tuned.cuh"
+#include "tuned_frame.cuh"
 
 enum { THREADS = 256 };
 
@@ -38,6 +37,7 @@ static __global__ void __launch_bounds__(THREADS)
     prepare(const __grid_constant__ struct vxk_frame_prepare_args a, uint32_t n, const uint32_t *n_dev,
             uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ struct counts c;
     uint32_t end = vxk_launch_end(n, n_dev, per);
     counts_begin(&c);
@@ -49,12 +49,13 @@ static __global__ void __launch_bounds__(THREADS)
     }
     counts_end(&c, a.s.c);
 }
-VXK_TUNED_LAUNCH(frame_prepare, prepare, THREADS, THREADS / VXK_STRIP, 8)
+VXK_TUNED_LAUNCH(frame_prepare, prepare, THREADS, THREADS / VXK_STRIP, 64)
 
 /* A thread a ray. */
 static __global__ void __launch_bounds__(THREADS)
     ray(const __grid_constant__ struct vxk_frame_ray_args a, uint32_t n, const uint32_t *n_dev, uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ struct counts c;
     uint32_t end = vxk_launch_end(n, n_dev, per);
     counts_begin(&c);
@@ -66,21 +67,12 @@ static __global__ void __launch_bounds__(THREADS)
 }
 VXK_TUNED_LAUNCH(frame_ray, ray, THREADS, THREADS, 8)
 
-static __device__ __forceinline__ void bounds_join_lane(struct vxk_bounds *b, int from)
-{
-    struct vxk_bounds o;
-    o.hit_lo = __shfl_xor_sync(VXK_FULL, b->hit_lo, from);
-    o.hit_hi = __shfl_xor_sync(VXK_FULL, b->hit_hi, from);
-    o.free_all = __shfl_xor_sync(VXK_FULL, b->free_all, from);
-    o.free_any = __shfl_xor_sync(VXK_FULL, b->free_any, from);
-    vxk_bounds_join(b, &o);
-}
-
 /* Eight threads a strip, which share the step; four of them a tile. */
 static __global__ void __launch_bounds__(THREADS)
     smooth(const __grid_constant__ struct vxk_frame_smooth_args a, uint32_t n, const uint32_t *n_dev,
            uint32_t per)
 {
+    vxk_kernel_begin();
     const struct vxk_frame *f = &a.f;
     uint32_t end = vxk_launch_end(n, n_dev, per);
     const int width = f->width;
@@ -101,45 +93,51 @@ static __global__ void __launch_bounds__(THREADS)
         for (int o = 1; o < VXK_STRIP; o <<= 1)
             most = vxk_max(most, __shfl_xor_sync(VXK_FULL, most, o));
         step = vxk_smooth_step(f, most);
+        /* a pair that is left out is one of readings that are not there: it adds nothing */
+#pragma unroll
         for (int j = 0; j <= 2; j++) {
-            int dv = j * step;
-            if (!on || row - dv < 0 || row + dv >= f->height)
-                continue;
-            for (int h = j ? -2 : 1; h <= 2; h++) {
+            const int dv = j * step, first = j ? -2 : 1;
+            const bool rows = on && row - dv >= 0 && row + dv < f->height;
+            float qp[5], qm[5];
+#pragma unroll
+            for (int h = first; h <= 2; h++) {
                 int du = h * step, away = dv * width + du;
-                float x = (float)du, y = (float)dv, qp, qm, off, w;
-                if (u0 - abs(du) < 0 || u0 + VXK_STRIP - 1 + abs(du) >= width)
-                    continue;
-                qp = p[away];
-                qm = p[-away];
-                off = vxk_abs(qp + qm - 2.0f * m.q0);
-                w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * m.q0 * m.q0) ? 1.0f : 0.0f;
-                if ((j <= 1) & (h >= -1) & (h <= 1))
-                    m.near = vxk_max(m.near, vxk_max(qp, qm));
-                m.sum += w * (qp + qm);
+                bool there = rows && u0 - abs(du) >= 0 && u0 + VXK_STRIP - 1 + abs(du) < width;
+                qp[h - first] = there ? p[away] : 0.0f;
+                qm[h - first] = there ? p[-away] : 0.0f;
+            }
+#pragma unroll
+            for (int h = first; h <= 2; h++) {
+                float x = (float)(h * step), y = (float)dv, a1 = qp[h - first], a2 = qm[h - first];
+                float off = vxk_abs(a1 + a2 - 2.0f * m.q0);
+                float w = (a1 > 0.0f) & (a2 > 0.0f) & (off < gate + 0.25f * m.q0 * m.q0) ? 1.0f : 0.0f;
+                if (j <= 1 && h >= -1 && h <= 1)
+                    m.near = vxk_max(m.near, vxk_max(a1, a2));
+                m.sum += w * (a1 + a2);
                 m.n += 2.0f * w;
                 m.suu += w * (x * x);
                 m.suv += w * (x * y);
                 m.svv += w * (y * y);
-                m.sqx += w * (x * (qp - qm));
-                m.sqy += w * (y * (qp - qm));
+                m.sqx += w * (x * (a1 - a2));
+                m.sqy += w * (y * (a1 - a2));
             }
         }
         if (on)
             vxk_smooth_end(&a, row, u, &m, &b);
-        bounds_join_lane(&b, 1);
-        bounds_join_lane(&b, 2);
+        vxk_join_lane(&b, 1);
+        vxk_join_lane(&b, 2);
         if (on && t % VXK_TILE == 0)
             a.s.strip[row * f->n_tx[0] + u / VXK_TILE] = b;
     }
 }
-VXK_TUNED_LAUNCH(frame_smooth, smooth, THREADS, THREADS / VXK_STRIP, 8)
+VXK_TUNED_LAUNCH(frame_smooth, smooth, THREADS, THREADS / VXK_STRIP, 64)
 
 /* A block a tile of the highest level, a thread a tile of the lowest. */
 static __global__ void __launch_bounds__(THREADS)
     levels(const __grid_constant__ struct vxk_frame_levels_args a, uint32_t n, const uint32_t *n_dev,
            uint32_t per)
 {
+    vxk_kernel_begin();
     __shared__ struct vxk_bounds low[16][17], mid[16];
     const struct vxk_frame *f = &a.f;
     uint32_t end = vxk_launch_end(n, n_dev, per), t = threadIdx.x;

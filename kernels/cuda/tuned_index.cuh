@@ -14,7 +14,7 @@
 namespace
 {
 
-enum { WARPS = 8 /* a block */ };
+enum { WARPS = 4 /* a block */ };
 
 /* A word that has leaves, as the lanes of its warp see it. */
 struct word_at {
@@ -74,16 +74,16 @@ __device__ __forceinline__ void put(const struct vxk_index_build &b, uint32_t le
 struct shape {
     uint32_t blocks, parts;
 };
-/* For a grid of at most so many chunks; in_multiprocessor: blocks that fit one. */
+/* For a grid of at most so many chunks; in_multiprocessor: blocks that fit one.  There are several times more
+ * blocks than fit, so that multiprocessors that got light words take more of them. */
 inline struct shape shape_for(const struct vxk_cuda_launch *l, uint32_t n_chunks, uint32_t in_multiprocessor)
 {
-    uint32_t most = l->n_multiprocessors * in_multiprocessor, words = n_chunks * 64;
-    struct shape s = {most, 8};
-    while (s.parts > 1 && (uint64_t)words * s.parts > (uint64_t)most * WARPS)
+    uint64_t most = (uint64_t)l->n_multiprocessors * in_multiprocessor, words = n_chunks * 64ull, blocks;
+    struct shape s = {1, 8};
+    while (s.parts > 1 && words * s.parts > most * WARPS)
         s.parts /= 2;
-    if ((uint64_t)words * s.parts < (uint64_t)most * WARPS)
-        s.blocks = (words * s.parts + WARPS - 1) / WARPS;
-    s.blocks = s.blocks ? s.blocks : 1;
+    blocks = (words * s.parts + WARPS - 1) / WARPS;
+    s.blocks = (uint32_t)(blocks < 1 ? 1 : blocks < most * 8 ? blocks : most * 8);
     return s;
 }
 

@@ -10,6 +10,7 @@ namespace
 __global__ void __launch_bounds__(256)
     dilate_chunks(const __grid_constant__ struct vxk_index_dilate_chunks_args args, uint32_t n)
 {
+    vxk_kernel_begin();
     const struct vxk_index_morph &a = args.op;
     for (uint32_t i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
         uint64_t mask[8];
@@ -79,6 +80,7 @@ __device__ __forceinline__ uint32_t reach_of_cell(const struct vxk_index_morph &
 __global__ void __launch_bounds__(WARPS * 32)
     dilate_words(const __grid_constant__ struct vxk_index_dilate_words_args args)
 {
+    vxk_kernel_begin();
     __shared__ uint32_t shared[WARPS][27][2]; /* cells of the words round this one */
     const struct vxk_index_morph &a = args.op;
     uint32_t(*cells)[2] = shared[threadIdx.x >> 5], lane = threadIdx.x & 31, n = a.g.n_chunks * 64;
@@ -136,13 +138,14 @@ struct keep_op {
         if (lane || !cells)
             return;
         atomicOr((unsigned long long *)&a.cells[(uint64_t)w.chunk * 64 + w.word], (unsigned long long)cells);
-        if (!vxk_load32(&a.stays[w.chunk]) && !atomicOr(&a.stays[w.chunk], 1))
+        if (!vxk_relaxed32(&a.stays[w.chunk]) && !atomicOr(&a.stays[w.chunk], 1))
             vxk_index_add_key(&a.b, w.key);
     }
 };
 __global__ void __launch_bounds__(WARPS * 32)
     prune_chunks(const __grid_constant__ struct vxk_index_prune_chunks_args a, uint32_t parts)
 {
+    vxk_kernel_begin();
     keep_op op = {a.op, 0};
     over_words(op, a.op.g.words, a.op.g.keys, a.op.g.n_chunks * 64, parts);
 }
@@ -151,20 +154,17 @@ __global__ void __launch_bounds__(WARPS * 32)
 
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_chunks(const struct vxk_cuda_launch *l)
 {
-    dilate_chunks<<<vxk_blocks_for(l, l->n, 256, 16), 256, 0, l->stream>>>(
-        *(const struct vxk_index_dilate_chunks_args *)l->args, l->n);
-    return cudaGetLastError();
+    return vxk_launch_begun(l, dilate_chunks, vxk_blocks_for(l, l->n, 256, 128), 256,
+                            *(const struct vxk_index_dilate_chunks_args *)l->args, l->n);
 }
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_words(const struct vxk_cuda_launch *l)
 {
-    dilate_words<<<vxk_blocks_for(l, l->n, WARPS, 6), WARPS * 32, 0, l->stream>>>(
-        *(const struct vxk_index_dilate_words_args *)l->args);
-    return cudaGetLastError();
+    return vxk_launch_begun(l, dilate_words, vxk_blocks_for(l, l->n, WARPS, 96), WARPS * 32,
+                            *(const struct vxk_index_dilate_words_args *)l->args);
 }
 extern "C" cudaError_t vxk_cuda_tuned_index_prune_chunks(const struct vxk_cuda_launch *l)
 {
     const struct vxk_index_prune_chunks_args *a = (const struct vxk_index_prune_chunks_args *)l->args;
-    struct shape s = shape_for(l, a->op.g.n_chunks, 6);
-    prune_chunks<<<s.blocks, WARPS * 32, 0, l->stream>>>(*a, s.parts);
-    return cudaGetLastError();
+    struct shape s = shape_for(l, a->op.g.n_chunks, 12);
+    return vxk_launch_begun(l, prune_chunks, s.blocks, WARPS * 32, *a, s.parts);
 }

@@ -11,6 +11,7 @@ template <class T>
 __global__ void __launch_bounds__(WARPS * 32)
     inject(const __grid_constant__ struct vxk_index_inject_args args, uint32_t n_leaves)
 {
+    vxk_kernel_begin();
     const struct vxk_index_carry &a = args.op;
     const T *src = (const T *)(const void *)a.from.data;
     T *dst = (T *)(void *)a.to.data, initial = (T)a.initial[0];
@@ -54,9 +55,8 @@ __global__ void __launch_bounds__(WARPS * 32)
 
 template <class T> cudaError_t launch(const struct vxk_cuda_launch *l)
 {
-    inject<T><<<vxk_blocks_for(l, l->n / 8, WARPS, 16), WARPS * 32, 0, l->stream>>>(
-        *(const struct vxk_index_inject_args *)l->args, l->n / 8);
-    return cudaGetLastError();
+    return vxk_launch_begun(l, inject<T>, vxk_blocks_for(l, l->n / 8, WARPS, 16), WARPS * 32,
+                            *(const struct vxk_index_inject_args *)l->args, l->n / 8);
 }
 
 } // namespace
@@ -65,7 +65,8 @@ extern "C" cudaError_t vxk_cuda_tuned_index_inject(const struct vxk_cuda_launch 
 {
     const struct vxk_index_carry *a = &((const struct vxk_index_inject_args *)l->args)->op;
     uint32_t bytes = a->type <= VXK_V_I8 ? 1 : a->type <= VXK_V_I16 ? 2 : a->type <= VXK_V_F32 ? 4 : 8;
-    if (a->n_components != 1 || a->from.voxel_stride != bytes || a->to.voxel_stride != bytes || l->n_dev)
+    if (a->n_components != 1 || a->from.voxel_stride != bytes || a->to.voxel_stride != bytes || l->n_dev ||
+        a->dst.n_voxels < 32ull * a->dst.n_leaves) /* few voxels a leaf: most lanes would idle */
         return cudaErrorNotSupported;
     return bytes == 1   ? launch<uint8_t>(l)
            : bytes == 2 ? launch<uint16_t>(l)

@@ -10,68 +10,55 @@
  * Voxel by voxel: the block's jump map gives a thread its voxel, and each looks up the at most three (faces,
  * axes), six (edges) or seven (box) leaves that its neighbours are in.
  */
-#include "../body/vbm.h"
-#include "device.h"
+#include "tuned_vbm.cuh"
 
 enum {
-    WARPS = 4,
-    ROW = 24, /* floats a row of a plane: the four rows that a warp reads at once are in different banks */
-    SPARSE_PARTS = 4,
-    DENSE_VOXELS = 32 /* a leaf on average, from which a chunk goes leaf by leaf */
+    WARPS = 8,
+    ROW = 24 /* floats a row of a plane: the four rows that a warp reads at once are in different banks */
 };
-#define ALL 0xffffffffu
 
-static __device__ __forceinline__ uint32_t below32(uint32_t bit)
+/* The address as one number.  (Else the compiler adds base and rank in 64 bits first, five operations an
+ * access in place of one.) */
+template <typename T> static __device__ __forceinline__ T *whole(T *p)
 {
-    return (1u << bit) - 1;
+    asm("" : "+l"(p));
+    return p;
 }
+
 static __device__ __forceinline__ uint64_t below64(uint32_t bit)
 {
     return (1ull << bit) - 1;
 }
 
-static __device__ __forceinline__ bool dense(const struct vxk_index_grid *g, uint32_t c)
-{
-    uint64_t n = g->chunk_voxel[c + 1] - g->chunk_voxel[c];
-    uint32_t last = c + 1 < g->n_chunks ? g->words[(uint64_t)(c + 1) * 64].first : g->n_leaves;
-    return n >= (uint64_t)DENSE_VOXELS * (last - g->words[(uint64_t)c * 64].first);
-}
-
 /* ------------------------------------------------------------------ leaf by leaf */
 
-/* What a lane knows of the leaf in direction `lane` (9 dx + 3 dy + dz + 13) of the one in work. */
-struct beside {
-    uint64_t base; /* its first voxel */
-    uint32_t leaf; /* VXK_NONE: none */
-    /* where dx is not 0, the mask word that touches the leaf in work, and its first voxel */
-    uint64_t face, face_base;
+/* The leaves that a warp took and those round them: direction 9 dx + 3 dy + dz + 13. */
+struct surroundings {
+    uint64_t first[MOST_AT_ONCE][27]; /* first voxel */
+    uint32_t leaf[MOST_AT_ONCE][27];  /* VXK_NONE: none */
+    uint32_t taken[MOST_AT_ONCE];
 };
 
-template <int KIND>
-static __device__ __forceinline__ struct beside look_beside(const struct vxk_vbm_grid *vg, uint32_t leaf,
-                                                            uint32_t lane)
+/* Looks all of them up at once, a lane each. */
+template <int KIND, bool ONE>
+static __device__ __forceinline__ void look_round(const struct vxk_vbm *v, uint32_t n, uint32_t lane,
+                                                  struct surroundings *s)
 {
-    const struct vxk_index_grid *g = &vg->g;
-    struct beside b = {0, VXK_NONE, 0, 0};
-    int dx = (int)(lane / 9) - 1, dy = (int)(lane / 3 % 3) - 1, dz = (int)(lane % 3) - 1;
-    int far = abs(dx) + abs(dy) + abs(dz);
-    bool wanted = lane < 27 && far <= (KIND == VXK_SUM_BOX ? 3 : KIND == VXK_SUM_EDGES ? 2 : 1);
-    if (wanted) {
-        b.leaf = far ? vxk_index_beside(g, g->place[leaf], dx, dy, dz) : leaf;
-        if (b.leaf != VXK_NONE) {
-            b.base = vg->voxel + vxk_index_first(g, b.leaf);
-            if (dx != 0 && KIND != VXK_SUM_AXES) {
-                b.face = g->masks[(uint64_t)b.leaf * 8 + (dx < 0 ? 7 : 0)];
-                b.face_base = b.base + (dx < 0 ? g->prefix[b.leaf] >> 54 & 511 : 0);
-            }
-        }
+    const bool few = KIND == VXK_SUM_FACES || KIND == VXK_SUM_AXES;
+    const uint32_t n_directions = few ? 7 : 27;
+    for (uint32_t task = lane; task < n * n_directions; task += 32) {
+        const uint32_t k = task / n_directions, q = task - k * n_directions;
+        const uint32_t d = few ? (uint32_t)(0x16100e0d0c0a04ull >> 8 * q) & 255 : q;
+        const int dx = (int)(d / 9) - 1, dy = (int)(d / 3 % 3) - 1, dz = (int)(d % 3) - 1;
+        const struct vxk_vbm_grid *vg = grid_of_leaf<ONE>(v, s->taken[k]);
+        const uint32_t own = s->taken[k] - vg->leaf;
+        if (KIND == VXK_SUM_EDGES && dx && dy && dz)
+            continue;
+        const uint32_t leaf = d == 13 ? own : vxk_index_beside(&vg->g, vg->g.place[own], dx, dy, dz);
+        s->leaf[k][d] = leaf;
+        s->first[k][d] = leaf == VXK_NONE ? 0 : vg->voxel + vxk_index_first(&vg->g, leaf);
     }
-    return b;
-}
-
-static __device__ __forceinline__ uint64_t shfl64(uint64_t v, uint32_t lane)
-{
-    return __shfl_sync(ALL, (unsigned long long)v, (int)lane);
+    __syncwarp();
 }
 
 struct source {
@@ -82,18 +69,19 @@ struct source {
 static __device__ __forceinline__ float value(const struct source *s, uint64_t mask, uint32_t bit,
                                               uint64_t base)
 {
-    return mask >> bit & 1 ? __ldg(s->in + base + __popcll(mask & below64(bit))) : s->missing;
+    return mask >> bit & 1 ? __ldg(whole(s->in + base) + __popcll(mask & below64(bit))) : s->missing;
 }
 /* The two values of a whole plane that a lane holds. */
 static __device__ __forceinline__ void plane_values(const struct source *s, uint64_t mask, uint64_t base,
                                                     uint32_t lane, float v[2])
 {
     const uint32_t lo = (uint32_t)mask, hi = (uint32_t)(mask >> 32), below = below32(lane);
-    const float *p = s->in + base;
+    const float *p = whole(s->in + base);
     v[0] = lo >> lane & 1 ? __ldg(p + __popc(lo & below)) : s->missing;
     v[1] = hi >> lane & 1 ? __ldg(p + (__popc(lo) + __popc(hi & below))) : s->missing;
 }
 
+enum { ABSENT = 0xffff };
 template <int KIND> struct leaf_work {
     static const int REACH = KIND == VXK_SUM_AXES ? 3 : 1;
     static const bool WIDE = KIND == VXK_SUM_EDGES || KIND == VXK_SUM_BOX; /* planes beside have sums too */
@@ -130,6 +118,17 @@ template <int KIND> static __device__ __forceinline__ uint32_t ring_cell(uint32_
                        : (R + k) * ROW + R + 8 + h;
 }
 
+/* Value of a bit of the plane of a leaf beside that touches the one in work: its last, or its first (`up`).
+ */
+static __device__ __forceinline__ float touching(const struct vxk_index_grid *g, const struct source *s,
+                                                 uint32_t leaf, uint64_t first, int up, uint32_t bit)
+{
+    if (leaf == VXK_NONE)
+        return s->missing;
+    return value(s, g->masks[(uint64_t)leaf * 8 + (up ? 0 : 7)], bit,
+                 first + (up ? 0 : vxk_index_before(g->prefix[leaf], 7)));
+}
+
 /* The leaf's own voxels. */
 template <int KIND>
 static __device__ __forceinline__ void load_own(const struct vxk_index_grid *g, const struct source *s,
@@ -138,7 +137,7 @@ static __device__ __forceinline__ void load_own(const struct vxk_index_grid *g, 
 {
     const ulonglong2 *masks = (const ulonglong2 *)(g->masks + (uint64_t)leaf * 8);
     const uint64_t prefix = g->prefix[leaf];
-    const float *p = s->in + base;
+    const float *p = whole(s->in + base);
     const uint32_t below = below32(lane);
     w->busy = 0;
 #pragma unroll
@@ -149,12 +148,13 @@ static __device__ __forceinline__ void load_own(const struct vxk_index_grid *g, 
             const uint64_t m = k ? two.y : two.x;
             const uint32_t lo = (uint32_t)m, hi = (uint32_t)(m >> 32), at = vxk_index_before(prefix, x + k);
             const uint32_t r0 = at + __popc(lo & below), r1 = at + __popc(lo) + __popc(hi & below);
-            const uint32_t in0 = lo >> lane & 1, in1 = hi >> lane & 1;
+            const bool in0 = lo >> lane & 1, in1 = hi >> lane & 1;
             float *v = w->v[x + k + leaf_work<KIND>::REACH];
             v[0] = in0 ? __ldg(p + r0) : s->missing;
             v[1] = in1 ? __ldg(p + r1) : s->missing;
-            w->rank[x + k] = r0 | in0 << 15 | r1 << 16 | in1 << 31;
-            w->busy |= (lo ? 1u : 0u) << 2 * (x + k) | (hi ? 2u : 0u) << 2 * (x + k);
+            w->rank[x + k] = (in0 ? r0 : ABSENT) | (in1 ? r1 : ABSENT) << 16;
+            if (leaf_work<KIND>::WIDE)
+                w->busy |= (lo ? 1u : 0u) << 2 * (x + k) | (hi ? 2u : 0u) << 2 * (x + k);
         }
     }
 }
@@ -167,13 +167,13 @@ static __device__ __forceinline__ void load_own(const struct vxk_index_grid *g, 
  */
 template <int KIND>
 static __device__ __forceinline__ void load_ring(const struct vxk_index_grid *g, const struct source *s,
-                                                 const struct beside *b, uint32_t lane,
+                                                 const uint32_t *near, const uint64_t *first, uint32_t lane,
                                                  struct leaf_work<KIND> *w)
 {
     const int R = leaf_work<KIND>::REACH;
     const uint32_t side = lane >> 3, direction = side == 0 ? 10 : side == 1 ? 16 : side == 2 ? 12 : 14;
-    const uint32_t leaf = __shfl_sync(ALL, b->leaf, direction), up = ring_bit(lane, 0) >> 5;
-    const float *p = s->in + shfl64(b->base, direction);
+    const uint32_t leaf = near[direction], up = ring_bit(lane, 0) >> 5;
+    const float *p = whole(s->in + first[direction]);
     uint32_t halves[2] = {0, 0}, mask[R], bit[R];
     uint64_t prefix = 0;
     if (leaf != VXK_NONE) {
@@ -202,35 +202,27 @@ static __device__ __forceinline__ void load_ring(const struct vxk_index_grid *g,
         }
     }
     if (leaf_work<KIND>::WIDE) {
-        w->ring[0][0] =
-            value(s, shfl64(b->face, direction - 9), ring_bit(lane, 0), shfl64(b->face_base, direction - 9));
-        w->ring[9][0] =
-            value(s, shfl64(b->face, direction + 9), ring_bit(lane, 0), shfl64(b->face_base, direction + 9));
+        w->ring[0][0] = touching(g, s, near[direction - 9], first[direction - 9], 0, ring_bit(lane, 0));
+        w->ring[9][0] = touching(g, s, near[direction + 9], first[direction + 9], 1, ring_bit(lane, 0));
     }
 }
 
 /* Planes beside the leaf along x. */
 template <int KIND>
 static __device__ __forceinline__ void load_faces(const struct vxk_index_grid *g, const struct source *s,
-                                                  const struct beside *b, uint32_t lane,
+                                                  const uint32_t *near, const uint64_t *first, uint32_t lane,
                                                   struct leaf_work<KIND> *w)
 {
     const int R = leaf_work<KIND>::REACH;
-    if constexpr (KIND != VXK_SUM_AXES) {
-        plane_values(s, shfl64(b->face, 4), shfl64(b->face_base, 4), lane, w->v[0]);
-        plane_values(s, shfl64(b->face, 22), shfl64(b->face_base, 22), lane, w->v[R + 8]);
-    } else {
 #pragma unroll
-        for (int up = 0; up < 2; up++) {
-            const uint32_t leaf = __shfl_sync(ALL, b->leaf, up ? 22 : 4);
-            const uint64_t at = shfl64(b->base, up ? 22 : 4), prefix = leaf == VXK_NONE ? 0 : g->prefix[leaf];
+    for (int up = 0; up < 2; up++) {
+        const uint32_t leaf = near[up ? 22 : 4];
+        const uint64_t at = first[up ? 22 : 4], prefix = leaf == VXK_NONE ? 0 : g->prefix[leaf];
 #pragma unroll
-            for (int h = 0; h < R; h++) {
-                const int word = up ? h : 7 - h;
-                const uint64_t m = leaf == VXK_NONE ? 0 : g->masks[(uint64_t)leaf * 8 + word];
-                plane_values(s, m, at + vxk_index_before(prefix, word), lane,
-                             w->v[up ? R + 8 + h : R - 1 - h]);
-            }
+        for (int h = 0; h < R; h++) {
+            const int word = up ? h : 7 - h;
+            const uint64_t m = leaf == VXK_NONE ? 0 : g->masks[(uint64_t)leaf * 8 + word];
+            plane_values(s, m, at + vxk_index_before(prefix, word), lane, w->v[up ? R + 8 + h : R - 1 - h]);
         }
     }
 }
@@ -238,21 +230,20 @@ static __device__ __forceinline__ void load_faces(const struct vxk_index_grid *g
 /* The diagonal cells of the planes: a lane has one of plane lane & 7, and for the box one beside the leaf. */
 template <int KIND>
 static __device__ __forceinline__ void load_corners(const struct vxk_index_grid *g, const struct source *s,
-                                                    const struct beside *b, uint32_t lane,
-                                                    struct warp_planes<KIND> *p)
+                                                    const uint32_t *near, const uint64_t *first,
+                                                    uint32_t lane, struct warp_planes<KIND> *p)
 {
-    uint32_t e = lane >> 3, x = lane & 7, direction = e == 0 ? 9 : e == 1 ? 11 : e == 2 ? 15 : 17;
-    uint32_t leaf = __shfl_sync(ALL, b->leaf, direction);
-    uint64_t base = shfl64(b->base, direction);
+    const uint32_t e = lane >> 3, x = lane & 7, direction = e == 0 ? 9 : e == 1 ? 11 : e == 2 ? 15 : 17;
+    const uint32_t leaf = near[direction];
     float v = s->missing;
     if (leaf != VXK_NONE)
         v = value(s, g->masks[(uint64_t)leaf * 8 + x], (e & 2 ? 0 : 56) + (e & 1 ? 0 : 7),
-                  base + vxk_index_before(g->prefix[leaf], x));
+                  first[direction] + vxk_index_before(g->prefix[leaf], x));
     p->corner[x + 1][e] = v;
     if (KIND == VXK_SUM_BOX && lane < 27 && lane / 9 != 1 && lane / 3 % 3 != 1 && lane % 3 != 1) {
-        uint32_t dy = lane / 3 % 3, dz = lane % 3;
+        const uint32_t dy = lane / 3 % 3, dz = lane % 3;
         p->corner[lane < 9 ? 0 : 9][dy | dz >> 1] =
-            value(s, b->face, (dy ? 0 : 56) + (dz ? 0 : 7), b->face_base);
+            touching(g, s, near[lane], first[lane], lane >= 9, (dy ? 0 : 56) + (dz ? 0 : 7));
     }
     __syncwarp();
 }
@@ -290,25 +281,23 @@ static __device__ __forceinline__ float sum_voxel(const float weight[4], const s
 }
 
 template <int KIND>
-static __device__ __forceinline__ void convolve_leaf(const struct vxk_vbm_convolve_args *a,
-                                                     const struct vxk_vbm_grid *vg, uint32_t leaf,
-                                                     uint32_t lane, struct warp_planes<KIND> *p)
+static __device__ __forceinline__ void
+convolve_leaf(const struct vxk_vbm_convolve_args *a, const struct vxk_index_grid *g, const uint32_t *near,
+              const uint64_t *first, uint32_t lane, struct warp_planes<KIND> *p)
 {
     typedef struct leaf_work<KIND> work;
     const int R = work::REACH;
-    const struct vxk_index_grid *g = &vg->g;
     const struct source s = {a->in, a->missing};
-    const struct beside b = look_beside<KIND>(vg, leaf, lane);
-    const uint64_t base = vg->voxel + vxk_index_first(g, leaf);
+    const uint64_t base = first[13];
     const uint32_t here = ((lane >> 3) + R) * ROW + (lane & 7) + R;
-    float *out = a->out + base;
+    float *out = whole(a->out + base);
     struct sums sums[2];
     work w;
-    load_own<KIND>(g, &s, leaf, base, lane, &w);
-    load_ring<KIND>(g, &s, &b, lane, &w);
-    load_faces<KIND>(g, &s, &b, lane, &w);
+    load_own<KIND>(g, &s, near[13], base, lane, &w);
+    load_ring<KIND>(g, &s, near, first, lane, &w);
+    load_faces<KIND>(g, &s, near, first, lane, &w);
     if (work::WIDE)
-        load_corners<KIND>(g, &s, &b, lane, p);
+        load_corners<KIND>(g, &s, near, first, lane, p);
 #pragma unroll
     for (int x = work::FIRST; x < work::END; x++) {
         const int done = work::WIDE ? x - 1 : x; /* the plane whose sums are complete */
@@ -323,53 +312,47 @@ static __device__ __forceinline__ void convolve_leaf(const struct vxk_vbm_convol
         __syncwarp();
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            /* planes whose voxels need the sums of this one */
-            uint32_t users = 0;
-            for (int k = work::WIDE ? -1 : 0; k <= (work::WIDE ? 1 : 0); k++)
-                users |= x + k >= 0 && x + k < 8 ? 1u << (2 * (x + k) + h) : 0;
             struct sums *sum = &sums[h];
-            for (int k = 0; k < 2; k++) {
-                sum->cross[k] = sum->cross[k + 1];
-                sum->diagonal[k] = sum->diagonal[k + 1];
+            if (work::WIDE) {
+                uint32_t users = 0; /* planes whose voxels need the sums of this one */
+                for (int k = -1; k <= 1; k++)
+                    users |= x + k >= 0 && x + k < 8 ? 1u << (2 * (x + k) + h) : 0;
+                for (int k = 0; k < 2; k++) {
+                    sum->cross[k] = sum->cross[k + 1];
+                    sum->diagonal[k] = sum->diagonal[k + 1];
+                }
+                if (w.busy & users)
+                    sum_plane<KIND>(cell + here + 4 * h * ROW, sum);
             }
-            if (w.busy & users)
-                sum_plane<KIND>(cell + here + 4 * h * ROW, sum);
-            if (done < 0 || !(w.busy >> (2 * done + h) & 1))
+            if (done < 0)
                 continue;
+            const uint32_t rank = w.rank[done] >> 16 * h & 0xffff;
+            if (!__any_sync(ALL, rank != ABSENT))
+                continue;
+            if (!work::WIDE)
+                sum_plane<KIND>(cell + here + 4 * h * ROW, sum);
             const float r = sum_voxel<KIND>(a->w, &w, done, h, sum);
-            const uint32_t rank = w.rank[done] >> 16 * h;
-            if (rank & 0x8000)
-                __stcs(out + (rank & 511), r);
+            if (rank != ABSENT)
+                __stcs(out + rank, r);
         }
     }
     __syncwarp(); /* the next leaf's corners must not overtake this one's */
 }
 
-template <bool ONE>
-static __device__ __forceinline__ const struct vxk_vbm_grid *grid_at(const struct vxk_vbm *v, uint32_t k)
-{
-    return ONE ? &v->one : &v->grids[k];
-}
-
 template <int KIND, bool ONE>
-static __global__ void __launch_bounds__(32 * WARPS, KIND == VXK_SUM_AXES || KIND == VXK_SUM_BOX ? 4 : 5)
+static __global__ void __launch_bounds__(32 * WARPS, KIND == VXK_SUM_AXES || KIND == VXK_SUM_BOX ? 2 : 3)
     convolve_leaves(const __grid_constant__ struct vxk_vbm_convolve_args a, uint32_t n_at_once)
 {
     __shared__ struct warp_planes<KIND> planes[WARPS];
+    __shared__ struct surroundings around[WARPS];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const uint64_t first = ((uint64_t)blockIdx.x * WARPS + warp) * n_at_once, i = first + lane;
-    bool mine = false;
-    if (lane < n_at_once && i < a.v.n_leaves) {
-        const struct vxk_vbm_grid *vg = grid_at<ONE>(&a.v, ONE ? 0 : vxk_vbm_grid_of_leaf(&a.v, (uint32_t)i));
-        mine = dense(&vg->g, vg->g.place[i - vg->leaf] >> 12);
-    }
-    uint32_t todo = __ballot_sync(ALL, mine);
-    while (todo) {
-        const uint32_t at = (uint32_t)first + (uint32_t)__ffs((int)todo) - 1;
-        const struct vxk_vbm_grid *vg = grid_at<ONE>(&a.v, ONE ? 0 : vxk_vbm_grid_of_leaf(&a.v, at));
-        todo &= todo - 1;
-        convolve_leaf<KIND>(&a, vg, at - vg->leaf, lane, &planes[warp]);
-    }
+    const uint64_t first = ((uint64_t)blockIdx.x * WARPS + warp) * n_at_once;
+    struct surroundings *s = &around[warp];
+    const uint32_t n = take_leaves<ONE>(&a.v, first, n_at_once, lane, s->taken);
+    look_round<KIND, ONE>(&a.v, n, lane, s);
+    for (uint32_t k = 0; k < n; k++)
+        convolve_leaf<KIND>(&a, &grid_of_leaf<ONE>(&a.v, s->taken[k])->g, s->leaf[k], s->first[k], lane,
+                            &planes[warp]);
 }
 
 /* ------------------------------------------------------------------ voxel by voxel */
@@ -403,8 +386,8 @@ struct lone {
 };
 
 template <int KIND>
-static __device__ __forceinline__ void look_round(const struct vxk_index_grid *g, uint32_t leaf, int x, int y,
-                                                  int z, uint32_t (*near)[VXK_VBM_WIDTH])
+static __device__ __forceinline__ void look_beside(const struct vxk_index_grid *g, uint32_t leaf, int x,
+                                                   int y, int z, uint32_t (*near)[VXK_VBM_WIDTH])
 {
     const int R = KIND == VXK_SUM_AXES ? 3 : 1;
     int sx = x < R ? -1 : x > 7 - R, sy = y < R ? -1 : y > 7 - R, sz = z < R ? -1 : z > 7 - R;
@@ -428,7 +411,7 @@ convolve_voxel(const struct vxk_vbm_convolve_args *a, const struct vxk_vbm_grid 
 {
     uint32_t rank, leaf = vxk_vbm_leaf(b, t, &rank), n = vxk_leaf_select(&vg->g, leaf, rank);
     const struct lone tap = {vg, a->in, a->missing, (int)(n >> 6), (int)(n >> 3 & 7), (int)(n & 7), near};
-    look_round<KIND>(&vg->g, leaf, tap.x, tap.y, tap.z, near);
+    look_beside<KIND>(&vg->g, leaf, tap.x, tap.y, tap.z, near);
     float r = a->w[0] * a->in[b->voxel + t] + a->w[1] * (tap.cross(0, 1) + (tap(-1, 0, 0) + tap(1, 0, 0)));
     if (KIND == VXK_SUM_AXES) {
         r = r + a->w[2] * (tap.cross(0, 2) + (tap(-2, 0, 0) + tap(2, 0, 0)));
@@ -446,24 +429,11 @@ static __global__ void __launch_bounds__(VXK_VBM_WIDTH)
     convolve_voxels(const __grid_constant__ struct vxk_vbm_convolve_args a)
 {
     __shared__ uint32_t near[8][VXK_VBM_WIDTH];
-    /* the chunk's grid: the last that begins at it or before */
-    uint32_t lo = 0, hi = ONE ? 1 : a.v.n_grids;
-    while (hi - lo > 1) {
-        uint32_t mid = (lo + hi) / 2;
-        if (a.v.grids[mid].chunk <= blockIdx.x)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    const struct vxk_vbm_grid *vg = grid_at<ONE>(&a.v, lo);
-    const uint32_t c = blockIdx.x - vg->chunk;
-    if (dense(&vg->g, c))
-        return;
-    uint64_t n = vg->g.chunk_voxel[c + 1] - vg->g.chunk_voxel[c];
-    uint32_t first = vxk_vbm_first_block(vg, c),
-             end = first + (uint32_t)((n + VXK_VBM_WIDTH - 1) / VXK_VBM_WIDTH);
-    for (uint32_t i = first + blockIdx.y; i < end; i += gridDim.y) {
-        const struct vxk_vbm_block b = a.v.blocks[i];
+    const struct vxk_vbm_grid *vg;
+    uint32_t first;
+    const uint32_t n = sparse_blocks<ONE>(&a.v, blockIdx.x, &vg, &first);
+    for (uint32_t i = blockIdx.y; i < n; i += gridDim.y) {
+        const struct vxk_vbm_block b = a.v.blocks[first + i];
         if (threadIdx.x < vxk_vbm_count(&b))
             convolve_voxel<KIND>(&a, vg, &b, threadIdx.x, near);
     }
@@ -474,9 +444,8 @@ static __global__ void __launch_bounds__(VXK_VBM_WIDTH)
 template <int KIND, bool ONE>
 static cudaError_t launch(const struct vxk_cuda_launch *l, const struct vxk_vbm_convolve_args *a)
 {
-    uint32_t warps = l->n_multiprocessors * 5 * WARPS, at_once = a->v.n_leaves / (2 * warps);
-    at_once = at_once < 1 ? 1 : at_once > 8 ? 8 : at_once;
-    const uint32_t per_block = WARPS * at_once;
+    const uint32_t at_once = leaves_at_once(a->v.n_leaves, l->n_multiprocessors * 3 * WARPS),
+                   per_block = WARPS * at_once;
     const dim3 chunks = {a->v.n_chunks, SPARSE_PARTS, 1};
     convolve_leaves<KIND, ONE>
         <<<(a->v.n_leaves + per_block - 1) / per_block, 32 * WARPS, 0, l->stream>>>(*a, at_once);

@@ -11,11 +11,14 @@
 #include "bench_util.h"
 #include "esdf.h"
 #include "vx/mesh.h"
+#include "vx/planning.h"
+
+#include <math.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY = 1000000, FEW = 1000 };
+enum { MANY = 1000000, FEW = 1000, N_PATHS = 1000, N_WAYPOINTS = 32, N_SPHERES = 64 };
 
 struct options {
     const char *workload;
@@ -26,8 +29,8 @@ struct options {
 };
 
 struct figures {
-    struct bench_samples update, cold, same, mesh, many, few;
-    uint64_t n_frames, n_leaves, n_triangles, field_bytes, n_known;
+    struct bench_samples update, cold, same, mesh, many, few, paths[3];
+    uint64_t n_touching, n_frames, n_leaves, n_triangles, field_bytes, n_known;
     uint64_t digest;
 };
 
@@ -186,6 +189,71 @@ fail:
     return err;
 }
 
+/* A number in [0, 1). */
+static float fraction(uint32_t i)
+{
+    uint32_t h = (i + 1) * 2654435761u;
+    h = (h ^ (h >> 15)) * 2246822519u;
+    return (float)((h ^ h >> 13) >> 8) / 16777216.0f;
+}
+
+/* Robots of 64 spheres, straight and turning, from one random place of the map to another. */
+static void make_paths(const struct vx_map_info *info, float *spheres, float *poses)
+{
+    float reach = (float)fmin(0.08, 0.7 * info->params.esdf_max_distance_m);
+    for (uint32_t i = 0; i < N_SPHERES; i++) {
+        for (uint32_t a = 0; a < 3; a++)
+            spheres[4 * i + a] = (fraction(9 * i + a) - 0.5f) * (a == 2 ? 0.8f : 0.5f);
+        spheres[4 * i + 3] = 0.03f + fraction(9 * i + 3) * (reach - 0.03f);
+    }
+    for (uint32_t i = 0; i < N_PATHS; i++) {
+        float from[3], to[3], yaw = fraction(7 * i) * 6.28f, turn = (fraction(7 * i + 1) - 0.5f) * 3;
+        sample_point(info, 2 * i, from);
+        sample_point(info, 2 * i + 1, to);
+        for (uint32_t w = 0; w < N_WAYPOINTS; w++) {
+            float *p = poses + 7ull * (i * N_WAYPOINTS + w), t = (float)w / (N_WAYPOINTS - 1);
+            for (uint32_t a = 0; a < 3; a++)
+                p[a] = from[a] + t * (to[a] - from[a]);
+            p[3] = p[4] = 0;
+            p[5] = sinf((yaw + t * turn) / 2);
+            p[6] = cosf((yaw + t * turn) / 2);
+        }
+    }
+}
+
+static vx_err time_paths(struct vx_device *device, struct vx_map *map, uint64_t times, struct figures *f,
+                         struct vx_detail *detail)
+{
+    float spheres[4 * N_SPHERES];
+    struct vx_paths q = {.spheres = spheres, .n_spheres = N_SPHERES, .n_waypoints = N_WAYPOINTS};
+    static struct vx_path_answer answers[N_PATHS], first[N_PATHS];
+    struct vx_map_info info;
+    void *poses = NULL;
+    vx_err err;
+    VX_TRY(vx_device_alloc_host(device, N_PATHS * N_WAYPOINTS * 7ull * sizeof(float), &poses));
+    VX_TRY(vx_map_get_info(map, &info));
+    make_paths(&info, spheres, poses);
+    for (int mode = 0; mode < 3; mode++) {
+        q.unknown = (enum vx_unknown)mode;
+        for (uint64_t k = 0; k < times + 2; k++) {
+            const double start = bench_now_ms();
+            VX_TRY(vx_query_paths(map, NULL, info.active_min_m, &q, poses, N_PATHS, answers, NULL, detail));
+            if (k >= 2)
+                bench_samples_add(&f->paths[mode], bench_now_ms() - start);
+            else
+                memcpy(first, answers, sizeof first);
+        }
+        if (memcmp(first, answers, sizeof first) != 0)
+            VX_TRY(vx_fail(detail, VX_E_INTERNAL, "paths", "the same paths got other answers"));
+    }
+    f->n_touching = 0;
+    for (uint32_t i = 0; i < N_PATHS; i++)
+        f->n_touching += (answers[i].status & VX_Q_COLLIDES) != 0;
+fail:
+    vx_device_free_host(device, poses);
+    return err;
+}
+
 static vx_err measure(struct vx_device *device, struct vx_map *map, const struct options *o,
                       struct figures *f, struct vx_detail *detail)
 {
@@ -201,6 +269,7 @@ static vx_err measure(struct vx_device *device, struct vx_map *map, const struct
     }
     VX_TRY_RET(time_points(device, map, FEW, o->batches, &f->few, f, detail));
     VX_TRY_RET(time_points(device, map, MANY, o->repeat, &f->many, f, detail));
+    VX_TRY_RET(time_paths(device, map, o->repeat, f, detail));
     if (f->n_known == 0)
         return vx_fail(detail, VX_E_INTERNAL, "points", "no point has a distance");
     return VX_OK;
@@ -231,6 +300,9 @@ static void print_figures(const struct options *o, struct vx_device *device, str
     print_samples("mesh", &f->mesh);
     print_samples("points_1m", &f->many);
     print_samples("points_1000", &f->few);
+    print_samples("paths_unknown_reported", &f->paths[VX_UNKNOWN_REPORT]);
+    print_samples("paths_unknown_free", &f->paths[VX_UNKNOWN_FREE]);
+    print_samples("paths_unknown_occupied", &f->paths[VX_UNKNOWN_OCCUPIED]);
     printf(",\"peak_bytes\":%llu,\"backend\":\"%s\",\"device\":", (unsigned long long)stats.peak_bytes,
            stats.backend);
     bench_json_string(stdout, stats.name);
@@ -243,7 +315,8 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     struct vx_map *map = NULL;
     struct vxc_reader *reader = NULL;
     struct figures f = {0};
-    struct bench_samples *all[] = {&f.update, &f.cold, &f.same, &f.mesh, &f.many, &f.few};
+    struct bench_samples *all[] = {&f.update, &f.cold,     &f.same,     &f.mesh,    &f.many,
+                                   &f.few,    &f.paths[0], &f.paths[1], &f.paths[2]};
     vx_err err;
     VX_TRY(vx_device_open(&o->device, &device, detail));
     VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));

@@ -10,6 +10,7 @@
 #include "vx/map.h"
 #include "vx/mesh.h"
 #include "vx/nvdb.h"
+#include "vx/planning.h"
 #include "vx/query.h"
 
 #include <math.h>
@@ -254,6 +255,59 @@ vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options,
         answers[i] = (struct vx_ray_answer){.range_m = (float)max_range_m,
                                             .normal = {rays[6 * (size_t)i + 5], 0, 0},
                                             .state = VX_STATE_OCCUPIED};
+    return VX_OK;
+}
+
+/* ------------------------------------------------------------------ planning */
+
+vx_err vx_query_paths(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                      const struct vx_paths *paths, const float *poses, uint32_t n,
+                      struct vx_path_answer *answers, struct vx_reply *reply, struct vx_detail *detail)
+{
+    (void)origin_m;
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i)
+        answers[i] = (struct vx_path_answer){.sphere = paths->n_spheres - 1,
+                                             .contact = poses[7 * (size_t)i * paths->n_waypoints],
+                                             .clearance_m = -paths->spheres[3],
+                                             .unknown = (float)paths->unknown,
+                                             .status = VX_Q_COLLIDES};
+    return VX_OK;
+}
+
+vx_err vx_query_boxes(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                      const float *boxes, uint32_t n, struct vx_box_answer *answers, struct vx_reply *reply,
+                      struct vx_detail *detail)
+{
+    (void)origin_m;
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i)
+        answers[i] = (struct vx_box_answer){.n_free = (uint64_t)boxes[6 * (size_t)i + 3], .n_unknown = i};
+    return VX_OK;
+}
+
+vx_err vx_query_slice(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                      const struct vx_slice *slice, struct vx_slice_cell *cells, struct vx_reply *reply,
+                      struct vx_detail *detail)
+{
+    (void)origin_m;
+    VX_TRY_RET(begin(map, options, reply, detail));
+    if (slice->min_z_m > slice->max_z_m)
+        return vx_fail(detail, VX_E_INVALID, "max_z_m", "must not be below min_z_m");
+    for (uint32_t i = 0; i < slice->n_x * slice->n_y; ++i)
+        cells[i] = (struct vx_slice_cell){.distance_m = (float)i, .cost = VX_COST_INSCRIBED};
+    return VX_OK;
+}
+
+vx_err vx_query_explain(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                        const float *points, uint32_t n, struct vx_explanation *out, struct vx_reply *reply,
+                        struct vx_detail *detail)
+{
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i) {
+        out[i] = (struct vx_explanation){.why = VX_WHY_MEASURED, .voxel = {(int32_t)i, 2, 3}, .weight = 9};
+        answer_items(points + 3 * (size_t)i, 1, 3, origin_m[0], &out[i].answer);
+    }
     return VX_OK;
 }
 

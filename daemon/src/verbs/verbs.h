@@ -43,6 +43,10 @@ vxd_verb vxd_verb_frame;
 vxd_verb vxd_verb_query_points;
 vxd_verb vxd_verb_query_spheres;
 vxd_verb vxd_verb_query_rays;
+vxd_verb vxd_verb_query_trajectory;
+vxd_verb vxd_verb_query_box;
+vxd_verb vxd_verb_query_slice;
+vxd_verb vxd_verb_explain;
 vxd_verb vxd_verb_mesh;
 
 /* MAP_INFO_REPLY.  Errors: INVALID_ARGUMENT; ALREADY_EXISTS; RESOURCE_EXHAUSTED; UNIMPLEMENTED; UNAVAILABLE.

@@ -1,5 +1,6 @@
 /* QUERY_*, MESH: inline and in parts both ways, CANCEL, deadlines, transfers that go wrong. */
 #include "fake_gate.h"
+#include "vx/planning.h"
 #include "vx/query.h"
 #include "vxd_peer.h"
 
@@ -163,6 +164,93 @@ START_TEST(spheres_and_rays)
     got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
     ck_assert_float_eq(ray_at(&got, 0).range_m, 7);
     ck_assert_float_eq(ray_at(&got, 0).normal[0], 3);
+    vxd_got_free(&got);
+}
+END_TEST
+
+/* Trajectories, boxes, slices, explanations. */
+START_TEST(planning)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__QueryTrajectory paths = VOXELD__V1__QUERY_TRAJECTORY__INIT;
+    Voxeld__V1__QueryBox boxes = VOXELD__V1__QUERY_BOX__INIT;
+    Voxeld__V1__QuerySlice slice = VOXELD__V1__QUERY_SLICE__INIT;
+    Voxeld__V1__Explain explain = VOXELD__V1__EXPLAIN__INIT;
+    float robot[2 * 4 + 2 * 3 * 7] = {0, 0, 0, 0.5f}, box[12] = {0, 0, 0, 4, 1, 1, 0, 0, 0, 5, 1, 1},
+                                point[3] = {7, 8, 9};
+    struct vx_path_answer path;
+    struct vx_box_answer counts;
+    struct vx_slice_cell cell;
+    struct vx_explanation why;
+    uint64_t req;
+    struct vxd_got got;
+    paths.map = boxes.map = slice.map = explain.map = vxd_bytes("m");
+    robot[8 + 21] = 2.25f; /* the second path's first position */
+    paths.n = 2;
+    paths.n_waypoints = 3;
+    paths.n_spheres = 2;
+    paths.unknown = VOXELD__V1__UNKNOWN__UNKNOWN_OCCUPIED;
+    header.body_case = VOXELD__V1__HEADER__BODY_QUERY_TRAJECTORY;
+    header.query_trajectory = &paths;
+    req = vxd_peer_send(&query, &header, robot, sizeof robot);
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
+    ck_assert_uint_eq(got.header->result->n, 2);
+    ck_assert_uint_eq(zmq_msg_size(&got.payload), 48);
+    memcpy(&path, (char *)zmq_msg_data(&got.payload) + 24, sizeof path);
+    ck_assert_uint_eq(path.sphere, 1);
+    ck_assert_float_eq(path.contact, 2.25f);
+    ck_assert_float_eq(path.clearance_m, -0.5f);
+    ck_assert_float_eq(path.unknown, 2);
+    vxd_got_free(&got);
+    paths.n_spheres = 0;
+    header.req_id = 0;
+    req = vxd_peer_send(&query, &header, robot, sizeof robot);
+    vxd_peer_expect_error(&query, req, VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "n_spheres");
+    paths.n_spheres = 2;
+    paths.n_waypoints = 4; /* the body is too short for that */
+    header.req_id = 0;
+    req = vxd_peer_send(&query, &header, robot, sizeof robot);
+    vxd_peer_expect_error(&query, req, VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "payloads[0].n_bytes");
+
+    boxes.n = 2;
+    header.body_case = VOXELD__V1__HEADER__BODY_QUERY_BOX;
+    header.query_box = &boxes;
+    header.req_id = 0;
+    req = vxd_peer_send(&query, &header, box, sizeof box);
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
+    memcpy(&counts, (char *)zmq_msg_data(&got.payload) + 32, sizeof counts);
+    ck_assert(counts.n_free == 5 && counts.n_unknown == 1);
+    vxd_got_free(&got);
+
+    slice.n_x = 5;
+    slice.n_y = 4;
+    header.body_case = VOXELD__V1__HEADER__BODY_QUERY_SLICE;
+    header.query_slice = &slice;
+    header.req_id = 0;
+    req = vxd_peer_send(&query, &header, NULL, 0);
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
+    ck_assert_uint_eq(zmq_msg_size(&got.payload), 5 * 4 * 8);
+    memcpy(&cell, (char *)zmq_msg_data(&got.payload) + 19 * 8, sizeof cell);
+    ck_assert(cell.distance_m == 19 && cell.cost == VX_COST_INSCRIBED);
+    vxd_got_free(&got);
+    slice.min_z_m = 1;
+    header.req_id = 0;
+    req = vxd_peer_send(&query, &header, NULL, 0);
+    vxd_peer_expect_error(&query, req, VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "max_z_m");
+    slice.n_x = slice.n_y = 1u << 31; /* their product does not fit 32 bits */
+    header.req_id = 0;
+    req = vxd_peer_send(&query, &header, NULL, 0);
+    vxd_peer_expect_error(&query, req, VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED, "n");
+
+    explain.n = 1;
+    header.body_case = VOXELD__V1__HEADER__BODY_EXPLAIN;
+    header.explain = &explain;
+    header.req_id = 0;
+    req = vxd_peer_send(&query, &header, point, sizeof point);
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
+    memcpy(&why, zmq_msg_data(&got.payload), sizeof why);
+    ck_assert(why.why == VX_WHY_MEASURED && why.voxel[1] == 2 && why.weight == 9 &&
+              why.answer.distance_m == 7);
     vxd_got_free(&got);
 }
 END_TEST
@@ -543,6 +631,8 @@ int main(void)
     tcase_add_test(tc, points_inline);
     tcase_add_test(tc, no_points_are_fine);
     tcase_add_test(tc, spheres_and_rays);
+    tcase_add_test(tc, planning);
+    tcase_add_test(tc, planning);
     tcase_add_test(tc, query_refusals);
     tcase_add_test(tc, a_million_points);
     tcase_add_test(tc, mesh_in_parts);

@@ -183,6 +183,46 @@ START_TEST(other_questions)
 }
 END_TEST
 
+START_TEST(planning)
+{
+    const double origin[3] = {0, 0, 0};
+    const float sphere[2][4] = {{0, 0, 0, 0.5f}, {1, 0, 0, 0.25f}}, box[2][6] = {{0, 0, 0, 3}, {0, 0, 0, 4}},
+                point[2][3] = {{1, 2, 3}, {4, 5, 6}};
+    const size_t n = 1300000; /* more than one request */
+    float *pose = calloc(n * 2, 7 * sizeof *pose);
+    struct vxc_path_answer *path = calloc(n, sizeof *path);
+    const struct vxc_robot robot = {sphere[0], 2, 2, VXC_UNKNOWN_FREE};
+    struct vxc_box_answer counts[2];
+    struct vxc_slice_cell cell[6];
+    struct vxc_slice slice = {.n_x = 3, .n_y = 2};
+    struct vxc_explanation reason[2];
+    struct vxc_map_state state;
+    ck_assert(pose && path);
+    make_map("m");
+    for (size_t i = 0; i < n; i++)
+        pose[14 * i] = (float)(i % 1000003);
+    good(vxc_query_paths(client, "m", 0, origin, &robot, pose, n, path, &state, &why));
+    ck_assert_str_eq(state.name, "m");
+    for (size_t i = 0; i < n; i++)
+        if (path[i].contact != pose[14 * i] || path[i].sphere != 1 || path[i].unknown != 1)
+            ck_abort_msg("path %zu", i);
+    is(vxc_query_paths(client, "m", 0, origin, &(struct vxc_robot){sphere[0], 0, 2, VXC_UNKNOWN_FREE}, pose,
+                       1, path, NULL, &why),
+       VX_E_INVALID, "spheres");
+    good(vxc_query_boxes(client, "m", 0, NULL, box[0], 2, counts, NULL, &why));
+    ck_assert(counts[1].n_free == 4 && counts[1].n_unknown == 1);
+    good(vxc_query_slice(client, "m", 0, &slice, cell, NULL, &why));
+    ck_assert(cell[5].distance_m == 5 && cell[5].cost == VXC_COST_INSCRIBED);
+    slice.min_z_m = 1;
+    is(vxc_query_slice(client, "m", 0, &slice, cell, NULL, &why), VX_E_INVALID, "");
+    good(vxc_explain(client, "m", 0, NULL, point[0], 2, reason, NULL, &why));
+    ck_assert(reason[1].why == VXC_WHY_MEASURED && reason[1].weight == 9 && reason[1].answer.distance_m == 4);
+    is(vxc_explain(client, "none", 0, NULL, point[0], 2, reason, NULL, &why), VX_E_NOT_FOUND, "");
+    free(pose);
+    free(path);
+}
+END_TEST
+
 START_TEST(meshes)
 {
     struct vxc_mesh mesh;
@@ -745,6 +785,8 @@ int main(void)
     tcase_add_test(tests, maps);
     tcase_add_test(tests, batches_of_any_size);
     tcase_add_test(tests, other_questions);
+    tcase_add_test(tests, planning);
+    tcase_add_test(tests, planning);
     tcase_add_test(tests, meshes);
     tcase_add_test(tests, frames_under_credits);
     tcase_add_test(tests, refused_frames_are_told);

@@ -69,7 +69,7 @@ usage() {
     expect 0 '^voxelctl [0-9]' ctl --version
     expect 0 '^\{"version":"[0-9.]+"\}$' ctl version --json
     local noun
-    for noun in map play mesh query slice view stats ping shutdown; do
+    for noun in map play mesh query slice explain costmap view stats ping shutdown; do
         expect 0 "^usage: voxelctl $noun" ctl help "$noun"
         expect 0 'exit codes' ctl "$noun" --help
     done
@@ -190,6 +190,16 @@ results() {
     check "slice.png is no PNG" is_png "$work/slice.png"
     expect 0 "the map's voxels lie at z" ctl slice room --z 50 --png "$work/slice.png"
     expect 0 '"columns":' ctl --json slice room --z 1 --png "$work/small.png" --max-pixels 40
+    expect 0 'no sensor ever saw' ctl explain room 50 50 50
+    expect 0 '"state":"(free|occupied|unknown)","why":"(seen_empty|free_cell|measured|never_seen)","voxel":\[.*"unknown_distance_m":' ctl --json explain room 0 0 1.2
+    expect 2 'three coordinates' ctl explain room 1 2
+    expect 1 'voxelctl map create nosuch' ctl explain nosuch 1 2 3
+    expect 0 '[1-9][0-9]* free, [1-9][0-9]* blocked' ctl costmap room --min-z 0.9 --max-z 1.1 -o "$work/cost.pgm" --unknown-free
+    check "cost.pgm is no PGM" [ "$(head -c 2 "$work/cost.pgm")" = P5 ]
+    check "cost.pgm.yaml says nothing of its image" grep -q '^image: cost.pgm$' "$work/cost.pgm.yaml"
+    expect 0 '"unknown":[1-9]' ctl --json costmap room --min-z 0.9 --max-z 1.1 -o "$work/cost.pgm" --inscribed 0.2
+    expect 2 'above --max-z' ctl costmap room --min-z 2 --max-z 1 -o "$work/cost.pgm"
+    expect 1 'inscribed_m' ctl costmap room --min-z 1 --max-z 1 -o "$work/cost.pgm" --inscribed 100
     expect 0 '[1-9][0-9]* % of it shows the map' ctl view room --png "$work/view.png" --size 160x120
     check "size of view.png: $(png_size "$work/view.png")" [ "$(png_size "$work/view.png")" = 160x120 ]
     expect 0 '"hit_fraction":' ctl --json view room --png "$work/view.png" --size 64x48 --eye 0,0,1.2 --target 1,0,1

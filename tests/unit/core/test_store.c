@@ -101,7 +101,7 @@ START_TEST(snapshots_stay)
         ck_ok(feed(map, &seed, 3, ORIGIN, 1));
         ck_device(d, &map, 1, "while releasing");
     }
-    ck_ok(vx__retired_drain(map));
+    ck_ok(vx__retired_drain(map, NULL));
     ck_assert_ptr_null(map->retired);
     ck_assert_uint_eq(map->retired_bytes, 0);
     used = (map->totals.n_pages[0]) * vx__page_bytes(VX__CHUNKS) +
@@ -332,7 +332,7 @@ START_TEST(the_table_grows)
     map_walk_free(old);
     ck_device(d, &map, 1, "large table, pinned");
     vx__snapshot_release(map, &snap);
-    ck_ok(vx__retired_drain(map));
+    ck_ok(vx__retired_drain(map, NULL));
     ck_device(d, &map, 1, "large table");
     ck_ok(vx_map_clear(map));
     ck_assert_uint_eq(map->n_slots, 1024);

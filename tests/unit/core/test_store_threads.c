@@ -176,7 +176,7 @@ START_TEST(one_writer_two_readers)
         free(r[i].digest);
         free(r[i].known);
     }
-    ck_ok(vx__retired_drain(shared.map));
+    ck_ok(vx__retired_drain(shared.map, NULL));
     ck_assert_ptr_null(shared.map->retired);
     ck_device(d, (struct vx_map *[]){shared.map, twin}, 2, "after the readers");
     vx_map_destroy(shared.map);

@@ -308,6 +308,87 @@ vx_err vxc_query_rays(struct vxc_client *client, const char *map, uint64_t min_e
                       const double origin_m[3], const float *rays, size_t n, double max_range_m,
                       struct vxc_ray_answer *answers, struct vxc_map_state *state, struct vx_detail *detail);
 
+/* ------------------------------------------------------------------ planning */
+
+/* How unknown space counts. */
+enum vxc_unknown { VXC_UNKNOWN_REPORT = 0, VXC_UNKNOWN_FREE = 1, VXC_UNKNOWN_OCCUPIED = 2 };
+
+/* A robot of spheres along paths of way-points; one way-point is a configuration. */
+struct vxc_robot {
+    const float *spheres; /* [n_spheres][4] centre in the robot's frame, radius */
+    uint32_t n_spheres;
+    uint32_t n_waypoints; /* of every path */
+    enum vxc_unknown unknown;
+};
+struct vxc_path_answer {
+    uint32_t sphere;   /* the first to touch; 0xffffffff: none */
+    float contact;     /* where: way-point number and part of the way to the next; NaN: nowhere */
+    float clearance_m; /* no surface is nearer to a sphere's skin up to its contact; NaN: nothing within R */
+    float unknown;     /* where unknown space was first met; NaN: nowhere, or not looked at */
+    uint32_t status;   /* VXC_Q_COLLIDES, VXC_Q_TOUCHES_UNKNOWN, VXC_Q_OUTSIDE */
+    uint32_t reserved;
+};
+/*
+ * n paths, swept between their way-points.  poses: [n][n_waypoints][7] position (relative to origin_m),
+ * quaternion x y z w.  Errors: as vxc_query_points; VX_E_INVALID the robot, or a radius over R.
+ */
+vx_err vxc_query_paths(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                       const double origin_m[3], const struct vxc_robot *robot, const float *poses, size_t n,
+                       struct vxc_path_answer *answers, struct vxc_map_state *state,
+                       struct vx_detail *detail);
+
+struct vxc_box_answer {
+    uint64_t n_free, n_occupied, n_unknown; /* voxels that the box meets */
+    uint32_t status;                        /* VXC_Q_OUTSIDE */
+    uint32_t reserved;
+};
+/* Boxes [n][6]: min, max, along the axes; at most 2048 voxels a side. */
+vx_err vxc_query_boxes(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                       const double origin_m[3], const float *boxes, size_t n, struct vxc_box_answer *answers,
+                       struct vxc_map_state *state, struct vx_detail *detail);
+
+/* A grid of columns over a band of heights; costs as Nav2 counts them. */
+enum { VXC_COST_FREE = 0, VXC_COST_INSCRIBED = 253, VXC_COST_OCCUPIED = 254, VXC_COST_UNKNOWN = 255 };
+struct vxc_slice {
+    double origin_m[3]; /* lower corner of cell (0, 0) */
+    double cell_m;      /* 0 = the voxel size */
+    uint32_t n_x, n_y;
+    double min_z_m, max_z_m; /* above origin_m; equal: that height alone */
+    double inscribed_m;      /* cells nearer to a surface cost 253 */
+    enum vxc_unknown unknown;
+};
+struct vxc_slice_cell {
+    float distance_m; /* the least of the band; NaN: nothing within R */
+    uint8_t cost;
+    uint8_t states; /* bit VXC_UNKNOWN, VXC_FREE, VXC_OCCUPIED: what the band has */
+    uint16_t reserved;
+};
+/* cells: [n_y][n_x].  Errors: as above; VX_E_EXHAUSTED more cells than the daemon answers at once. */
+vx_err vxc_query_slice(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                       const struct vxc_slice *slice, struct vxc_slice_cell *cells,
+                       struct vxc_map_state *state, struct vx_detail *detail);
+
+enum vxc_why {
+    VXC_WHY_OUTSIDE = 0, /* not finite, or beyond the map's range of coordinates */
+    VXC_WHY_NEVER_SEEN,
+    VXC_WHY_SEEN_EMPTY, /* a sensor saw through it */
+    VXC_WHY_FREE_CELL,  /* and through all of its 8^3 voxels */
+    VXC_WHY_MEASURED    /* it has a value */
+};
+struct vxc_explanation {
+    struct vxc_point_answer answer;
+    uint32_t why;             /* enum vxc_why */
+    int32_t voxel[3];         /* that holds the point */
+    float value;              /* VXC_WHY_MEASURED: distance in metres (positive outside), or log-odds */
+    uint32_t weight;          /* of a distance */
+    uint32_t changed_epoch;   /* in which the 32^3 voxels around it last changed; 0: never */
+    float unknown_distance_m; /* to the nearest unknown voxel; NaN: none within R */
+};
+/* Why n points are what they are. */
+vx_err vxc_explain(struct vxc_client *client, const char *map, uint64_t min_epoch, const double origin_m[3],
+                   const float *points, size_t n, struct vxc_explanation *out, struct vxc_map_state *state,
+                   struct vx_detail *detail);
+
 struct vxc_mesh {
     double origin_m[3]; /* vertices are relative to it */
     uint32_t n_vertices, n_triangles;

@@ -1,0 +1,88 @@
+/* Variants for what a frame may change: the tiles behind a chunk, word or cell are shared out among a few
+ * lanes. */
+#include "tuned_frame.cuh"
+
+enum { THREADS = 128, LANES_X = 4, LANES_Y = 2, LANES = LANES_X * LANES_Y };
+
+static __device__ __forceinline__ struct vxk_stride own_stride(uint32_t t)
+{
+    struct vxk_stride by;
+    by.x = (int32_t)(t % LANES_X);
+    by.y = (int32_t)(t / LANES_X % LANES_Y);
+    by.nx = LANES_X;
+    by.ny = LANES_Y;
+    return by;
+}
+
+/* What all lanes of an element saw together. */
+static __device__ __forceinline__ uint32_t shared_look(const struct vxk_frame *f, struct vxk_look *o)
+{
+    for (int lane = 1; lane < LANES; lane <<= 1)
+        vxk_join_lane(&o->b, lane);
+    return vxk_look_says(f, o);
+}
+
+/* Eight lanes a chunk of the box. */
+static __global__ void __launch_bounds__(THREADS)
+    pick_chunk(const __grid_constant__ struct vxk_frame_pick_chunk_args a, uint32_t n, const uint32_t *n_dev,
+               uint32_t per)
+{
+    vxk_kernel_begin();
+    uint32_t end = vxk_launch_end(n, n_dev, per);
+    for (uint32_t base = blockIdx.x * THREADS / LANES; base < end; base += gridDim.x * THREADS / LANES) {
+        uint32_t i = base + threadIdx.x / LANES, may;
+        struct vxk_stride by = own_stride(threadIdx.x);
+        struct vxk_look o = vxk_look_chunk(&a, min(i, end - 1), &by);
+        may = shared_look(&a.f, &o);
+        if (threadIdx.x % LANES == 0 && i < end)
+            vxk_take_chunk(&a, i, may);
+    }
+}
+VXK_TUNED_LAUNCH(frame_pick_chunk, pick_chunk, THREADS, THREADS / LANES, 16)
+
+/* Eight lanes a word. */
+static __global__ void __launch_bounds__(THREADS)
+    pick_word(const __grid_constant__ struct vxk_frame_pick_word_args a, uint32_t n, const uint32_t *n_dev,
+              uint32_t per)
+{
+    vxk_kernel_begin();
+    uint32_t end = vxk_launch_end(n, n_dev, per);
+    for (uint32_t base = blockIdx.x * THREADS / LANES; base < end; base += gridDim.x * THREADS / LANES) {
+        uint32_t i = base + threadIdx.x / LANES, may;
+        struct vxk_stride by = own_stride(threadIdx.x);
+        struct vxk_look o = vxk_look_word(&a, min(i, end - 1), &by);
+        may = shared_look(&a.f, &o);
+        if (threadIdx.x % LANES == 0 && i < end)
+            vxk_take_word(&a, i, may);
+    }
+}
+VXK_TUNED_LAUNCH(frame_pick_word, pick_word, THREADS, THREADS / LANES, 16)
+
+/* LiDAR: eight lanes a cell, for tiles and for bins.  Depth: a thread a cell, few tiles are behind one. */
+static __global__ void __launch_bounds__(THREADS)
+    pick_cell(const __grid_constant__ struct vxk_frame_pick_cell_args a, uint32_t n, const uint32_t *n_dev,
+              uint32_t per)
+{
+    vxk_kernel_begin();
+    uint32_t end = vxk_launch_end(n, n_dev, per);
+    if (a.f.sensor == VXK_SENSOR_DEPTH) {
+        for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < end; i += gridDim.x * THREADS)
+            vxk_frame_pick_cell(&a, i);
+        return;
+    }
+    for (uint32_t base = blockIdx.x * THREADS / LANES; base < end; base += gridDim.x * THREADS / LANES) {
+        uint32_t i = base + threadIdx.x / LANES, at = min(i, end - 1), may, reached, lanes;
+        struct vxk_stride by = own_stride(threadIdx.x);
+        struct vxk_vec3 q = vxk_cell_middle(&a, at);
+        struct vxk_look o = vxk_frame_look(&a.f, &a.s, &q, 6.1f, &by);
+        const struct vxk_word *old;
+        may = vxk_cell_may(&a, at, shared_look(&a.f, &o), &old);
+        reached = may && !(may & VXK_MAY_HIT) && vxk_lidar_reaches(&a.f, &a.s, &q, &by);
+        lanes = __ballot_sync(VXK_FULL, reached) >> (threadIdx.x & 31 & ~(LANES - 1)) & ((1u << LANES) - 1);
+        if (!(may & VXK_MAY_HIT) && !lanes)
+            may = 0;
+        if (threadIdx.x % LANES == 0 && i < end)
+            vxk_take_cell(&a, i, may, old);
+    }
+}
+VXK_TUNED_LAUNCH(frame_pick_cell, pick_cell, THREADS, THREADS / LANES, 16)

@@ -1,0 +1,10 @@
+# Index grids: the same bytes on every backend, with tuned kernels and without.
+add_library(grid_same_suite OBJECT ${CMAKE_CURRENT_LIST_DIR}/test_grid_same.c)
+target_link_libraries(grid_same_suite PRIVATE vx_core_testing)
+foreach(backend cpu guard cuda)
+  set(labels backend)
+  if(backend STREQUAL "cuda")
+    list(APPEND labels gpu)
+  endif()
+  vx_test(grid_same_${backend} LABELS ${labels} SOURCES $<TARGET_OBJECTS:grid_same_suite> LIBS vx_core_testing ARGS ${backend} 2)
+endforeach()
