@@ -13,9 +13,14 @@ static vx_err cannot(const struct outfile *out, int reason, struct vx_detail *de
     return vx_fail(detail, VX_E_UNAVAILABLE, "output", "cannot write %s: %s", out->path, strerror(reason));
 }
 
-static bool is_below(const char *path, const char *folder)
+/* A name for an open file, of whatever kind that is. */
+static bool names_open_file(const char *path)
 {
-    return strncmp(path, folder, strlen(folder)) == 0;
+    static const char *const prefixes[] = {"/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(path, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
 }
 
 /*
@@ -28,7 +33,7 @@ static vx_err choose_target(struct outfile *out, struct vx_detail *detail)
     char *real = NULL;
     const bool there = stat(out->path, &st) == 0;
     out->target[0] = '\0';
-    if ((there && !S_ISREG(st.st_mode)) || is_below(out->path, "/dev/") || is_below(out->path, "/proc/"))
+    if ((there && !S_ISREG(st.st_mode)) || names_open_file(out->path))
         return VX_OK;
     if (there) {
         real = realpath(out->path, NULL);

@@ -199,6 +199,8 @@ results() {
     check "cost.pgm.yaml says nothing of its image" grep -q '^image: cost.pgm$' "$work/cost.pgm.yaml"
     expect 0 '"unknown":[1-9]' ctl --json costmap room --min-z 0.9 --max-z 1.1 -o "$work/cost.pgm" --inscribed 0.2
     expect 2 'above --max-z' ctl costmap room --min-z 2 --max-z 1 -o "$work/cost.pgm"
+    expect 2 'two files' ctl costmap room --min-z 1 --max-z 1 -o /dev/null
+    expect 2 'two files' ctl costmap room --min-z 1 --max-z 1 -o -
     expect 1 'inscribed_m' ctl costmap room --min-z 1 --max-z 1 -o "$work/cost.pgm" --inscribed 100
     expect 0 '[1-9][0-9]* % of it shows the map' ctl view room --png "$work/view.png" --size 160x120
     check "size of view.png: $(png_size "$work/view.png")" [ "$(png_size "$work/view.png")" = 160x120 ]
