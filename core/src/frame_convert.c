@@ -258,6 +258,7 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
     vx__rotation_from_quaternion(pose.rotation_xyzw, R);
     for (int k = 0; k < 9; k++)
         f->R[k] = (float)R[k];
+    f->spread = (float)((fabs(R[2]) + fabs(R[5]) + fabs(R[8])) * (1 + 1e-6));
     for (int k = 0; k < 3; k++) {
         double x = (pose.position_m[k] - map->origin_m[k]) / map->voxel_size_m;
         if (!(fabs(x) < RANGE_VOXELS))

@@ -314,36 +314,48 @@ struct vxk_stride {
     int32_t x, y, nx, ny;
 };
 
-/*
- * Bounds of the readings behind a sphere (sensor coordinates, voxels).
- * 0: the sphere is out of view.  1: *b holds.  2: too near to say.  *whole = 1 when every point of it is in
- * view.
- */
-VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                            const struct vxk_vec3 *q, float r, const struct vxk_stride *by,
-                            struct vxk_bounds *b, int *whole)
+/* Columns and rows of pixels that a sphere (sensor coordinates, voxels) covers; may leave the image. */
+struct vxk_window {
+    float u0, u1, v0, v1;
+    int whole; /* every point of the sphere is in view */
+};
+/* 0: the sphere is out of view.  1: *o holds.  2: too near to say. */
+VXK_FN int vxk_depth_window(const struct vxk_frame *f, const struct vxk_vec3 *q, float r,
+                            struct vxk_window *o)
 {
-    float zl = q->z - r, zh = q->z + r, il, ih, ul, uh, vl, vh, w = (float)f->width, h = (float)f->height;
-    int u0, u1, v0, v1, level, shift;
-    *whole = 0;
+    float zl = q->z - r, zh = q->z + r, il, ih, w = (float)f->width, h = (float)f->height;
+    o->whole = 0;
     if (zh <= 0.5f)
         return 0;
     if (zl < 1.0f)
         return 2;
     il = 1.0f / zl;
     ih = 1.0f / zh;
-    /* half a pixel and a little more than the rounding of vxk_project */
-    ul = f->fx * (q->x - r) * (q->x - r < 0 ? il : ih) + f->cx + 0.45f;
-    uh = f->fx * (q->x + r) * (q->x + r > 0 ? il : ih) + f->cx + 0.55f;
-    vl = f->fy * (q->y - r) * (q->y - r < 0 ? il : ih) + f->cy + 0.45f;
-    vh = f->fy * (q->y + r) * (q->y + r > 0 ? il : ih) + f->cy + 0.55f;
-    if (!(uh >= 0.0f && vh >= 0.0f && ul < w && vl < h))
+    /* half a pixel and a little more than the rounding of vxk_pixel_of */
+    o->u0 = f->fx * (q->x - r) * (q->x - r < 0 ? il : ih) + f->cx + 0.45f;
+    o->u1 = f->fx * (q->x + r) * (q->x + r > 0 ? il : ih) + f->cx + 0.55f;
+    o->v0 = f->fy * (q->y - r) * (q->y - r < 0 ? il : ih) + f->cy + 0.45f;
+    o->v1 = f->fy * (q->y + r) * (q->y + r > 0 ? il : ih) + f->cy + 0.55f;
+    if (!(o->u1 >= 0.0f && o->v1 >= 0.0f && o->u0 < w && o->v0 < h))
         return 0;
-    *whole = ul >= 0.0f && vl >= 0.0f && uh < w && vh < h;
-    u0 = (int)vxk_max(ul, 0.0f);
-    u1 = (int)vxk_min(uh, w - 1.0f);
-    v0 = (int)vxk_max(vl, 0.0f);
-    v1 = (int)vxk_min(vh, h - 1.0f);
+    o->whole = o->u0 >= 0.0f && o->v0 >= 0.0f && o->u1 < w && o->v1 < h;
+    return 1;
+}
+
+/* Bounds of the readings behind a sphere; results as of vxk_depth_window. */
+VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                            const struct vxk_vec3 *q, float r, const struct vxk_stride *by,
+                            struct vxk_bounds *b, int *whole)
+{
+    struct vxk_window o;
+    int found = vxk_depth_window(f, q, r, &o), u0, u1, v0, v1, level, shift;
+    *whole = o.whole;
+    if (found != 1)
+        return found;
+    u0 = (int)vxk_max(o.u0, 0.0f);
+    u1 = (int)vxk_min(o.u1, (float)f->width - 1.0f);
+    v0 = (int)vxk_max(o.v0, 0.0f);
+    v1 = (int)vxk_min(o.v1, (float)f->height - 1.0f);
     level = vxk_level_for(vxk_maxi(u1 - u0, v1 - v0));
     shift = 2 + 2 * level;
     *b = vxk_bounds_none();

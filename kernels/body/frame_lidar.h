@@ -293,26 +293,29 @@ VXK_FN int vxk_tangent(const struct vxk_frame_space *s, uint32_t ray, uint32_t p
     return 1;
 }
 
-/* Element: a bin.  The normal at its ray's end, from the nearest hits in both directions that are 0.4 voxel
- * away or more. */
-#define vxk_frame_normal_args vxk_frame_args
-VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
+/* Has the bin a ray that ends on a surface? */
+VXK_FN int vxk_bin_hits(const struct vxk_frame_space *s, uint32_t bin)
 {
-    const struct vxk_frame *f = &a->f;
+    return s->depth[bin] > 0.0f && s->depth[bin] < VXK_D_OPEN;
+}
+
+/* The hit beside a bin's that its normal is taken from: side 0, 1 along the row, 2, 3 along the column; 0.4
+ * voxel away or more. */
+VXK_FN uint32_t vxk_normal_side(const struct vxk_frame_args *a, uint32_t bin, int side)
+{
+    int32_t row = (int32_t)bin / a->f.width, column = (int32_t)bin - row * a->f.width, to = side & 1 ? -1 : 1;
+    return vxk_bin_neighbour(&a->f, &a->s, vxk_bin_ray(&a->f, &a->s, (int32_t)bin), row, column,
+                             side & 2 ? to : 0, side & 2 ? 0 : to, 0.4f);
+}
+
+/* The normal at the end of a bin's ray from the hits on its four sides. */
+VXK_FN void vxk_normal_from(const struct vxk_frame_args *a, uint32_t bin, const uint32_t side[4])
+{
     const struct vxk_frame_space *s = &a->s;
-    int32_t row = (int32_t)i / f->width, column = (int32_t)i - row * f->width;
-    struct vxk_ray *ray;
+    uint32_t at = vxk_bin_ray(&a->f, s, (int32_t)bin);
+    struct vxk_ray *ray = &s->ray[at];
     float tu[3], tv[3], n[3], l, nd;
-    uint32_t at;
-    int u, v;
-    if (!(s->depth[i] > 0.0f && s->depth[i] < VXK_D_OPEN))
-        return;
-    at = vxk_bin_ray(f, s, (int32_t)i);
-    ray = &s->ray[at];
-    u = vxk_tangent(s, at, vxk_bin_neighbour(f, s, at, row, column, 0, 1, 0.4f),
-                    vxk_bin_neighbour(f, s, at, row, column, 0, -1, 0.4f), tu);
-    v = vxk_tangent(s, at, vxk_bin_neighbour(f, s, at, row, column, 1, 0, 0.4f),
-                    vxk_bin_neighbour(f, s, at, row, column, -1, 0, 0.4f), tv);
+    int u = vxk_tangent(s, at, side[0], side[1], tu), v = vxk_tangent(s, at, side[2], side[3], tv);
     if (!u && !v)
         return;
     if (u && v) {
@@ -336,6 +339,18 @@ VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
     for (int k = 0; k < 3; k++)
         ray->n[k] = n[k] * l;
     ray->nd = nd;
+}
+
+/* Element: a bin.  The normal at its ray's end. */
+#define vxk_frame_normal_args vxk_frame_args
+VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t side[4];
+    if (!vxk_bin_hits(&a->s, i))
+        return;
+    for (int k = 0; k < 4; k++)
+        side[k] = vxk_normal_side(a, i, k);
+    vxk_normal_from(a, i, side);
 }
 
 /* Walks the voxels of a ray's band: half a band to either side of its end (occupancy: the end's voxel). */

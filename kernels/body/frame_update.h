@@ -89,6 +89,14 @@ VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float z
     return (int32_t)v * f->width + (int32_t)u;
 }
 
+/* The same for a point that is surely in view, a voxel or more in front of the sensor. */
+VXK_FN int32_t vxk_pixel_in_view(const struct vxk_frame *f, float x, float y, float z)
+{
+    float inv = 1.0f / z;
+    float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
+    return (int32_t)v * f->width + (int32_t)u;
+}
+
 /* What a pixel's reading says about a voxel at depth z. */
 struct vxk_said {
     float d, sdf, g;
@@ -217,6 +225,14 @@ VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct v
 struct vxk_pass {
     int m, p, q; /* the ray's main axis, and the other two in order */
 };
+VXK_FN struct vxk_pass vxk_pass_of(int main_axis)
+{
+    struct vxk_pass o;
+    o.m = main_axis;
+    o.p = main_axis == 0 ? 1 : 0;
+    o.q = main_axis == 2 ? 1 : 2;
+    return o;
+}
 
 /* Can the ray clear voxels of the cell whose first voxel's centre is `corner` (map axes, from where it
  * began)? */
@@ -235,11 +251,9 @@ VXK_FN int vxk_beam_meets(const struct vxk_frame *f, const struct vxk_ray *ray, 
         return 0;
     if (along - VXK_CELL_REACH > vxk_clear_to(f, ray->r))
         return 0;
-    o->m = vxk_abs(ray->d[0]) >= vxk_abs(ray->d[1]) ? 0 : 1;
-    if (vxk_abs(ray->d[2]) > vxk_abs(ray->d[o->m]))
-        o->m = 2;
-    o->p = o->m == 0 ? 1 : 0;
-    o->q = o->m == 2 ? 1 : 2;
+    *o = vxk_pass_of(vxk_abs(ray->d[2]) > vxk_max(vxk_abs(ray->d[0]), vxk_abs(ray->d[1])) ? 2
+                     : vxk_abs(ray->d[0]) >= vxk_abs(ray->d[1])                           ? 0
+                                                                                          : 1);
     return 1;
 }
 
@@ -383,6 +397,11 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
     int32_t rect[4];
     for (int x = 0; x < 8; x++)
         clear[x] = 0;
+    if (s->word[s->work[i] >> 6].flags & VXK_WORD_QUIET) {
+        for (int x = 0; x < 8; x++)
+            a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = 0;
+        return;
+    }
     if (vxk_cell_bins(f, s, &sight.middle, rect)) {
         for (int32_t v = rect[0]; v <= rect[1]; v++) {
             for (int32_t u = rect[2]; u <= rect[3]; u++) {
@@ -476,70 +495,92 @@ VXK_FN const struct vxk_leaf *vxk_frame_old_leaf(const struct vxk_frame_args *a,
     return w && (w->leaf >> cell & 1) ? vxk_leaf_at(&a->g, w, cell) : (const struct vxk_leaf *)0;
 }
 
-/*
- * What the frame can say about the half-quarters of a depth frame's cell: bit 2 (x >> 2) + (y >> 2) of *some
- * is set where it may say anything, of *open where all it says is "free" about every voxel.
- */
-VXK_FN void vxk_cell_parts(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell,
-                           uint32_t *some, uint32_t *open)
+/* What the frame can say about the quarters of a depth frame's cell, 4 x 4 x 8 voxels: number 2 (x >> 2) + (y
+ * >> 2). */
+VXK_FN void vxk_cell_looks(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell,
+                           struct vxk_look look[4], uint32_t may[4])
 {
+    struct vxk_stride all = {0, 0, 1, 1};
     int32_t base[3];
-    *some = 15;
-    *open = 0;
-    if (a->f.sensor != VXK_SENSOR_DEPTH)
-        return;
     vxk_frame_cell_base(a, fw, cell, base);
     for (uint32_t k = 0; k < 4; k++) {
         struct vxk_vec3 q = vxk_to_sensor(&a->f, (float)base[0] + (k & 2 ? 6.0f : 2.0f),
                                           (float)base[1] + (k & 1 ? 6.0f : 2.0f), (float)base[2] + 4.0f);
-        uint32_t may = vxk_frame_may(&a->f, &a->s, &q, 4.2f);
-        if (!may)
-            *some &= ~(1u << k);
-        else if ((may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT))
-            *open |= 1u << k;
+        look[k] = vxk_frame_look(&a->f, &a->s, &q, 4.2f, 4.2f, &all);
+        may[k] = vxk_look_says(&a->f, &look[k]);
     }
+}
+
+/* The same for one row of a quarter, by its own depths. */
+VXK_FN uint32_t vxk_row_may(const struct vxk_frame_args *a, const struct vxk_view *v,
+                            const struct vxk_look *quarter, uint32_t may, uint32_t x, uint32_t y)
+{
+    struct vxk_look row = *quarter;
+    float z0, z1;
+    if (may == 0 || quarter->found != 1)
+        return may;
+    z0 = vxk_row_start(a->f.R, &v->first, x, y).z;
+    z1 = z0 + 7.0f * a->f.R[8];
+    row.lo = vxk_min(z0, z1) - 0.1f;
+    row.hi = vxk_max(z0, z1) + 0.1f;
+    return vxk_look_says(&a->f, &row);
 }
 
 /* Element: a work cell: its new masks, what changes, sums. */
 #define vxk_frame_cell_args vxk_frame_args
 VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
 {
-    uint32_t where = a->s.work[i], cell = where & 63, n_active = 0, n_free = 0, changed = 0, some, open;
+    uint32_t where = a->s.work[i], cell = where & 63, n_active = 0, n_free = 0, changed = 0, may[4];
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
+    struct vxk_look look[4];
     struct vxk_view view = vxk_view_cell(a, fw, cell, i);
     int tile, gone;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
-    vxk_cell_parts(a, fw, cell, &some, &open);
+    const uint32_t fades = fw->flags & VXK_WORD_STALE, quiet = fw->flags & VXK_WORD_QUIET;
+    if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet)
+        vxk_cell_looks(a, fw, cell, look, may);
     for (uint32_t x = 0; x < 8; x++) {
-        uint64_t was_active = old ? old->active[x] : 0, was_free = old ? old->free[x] : tile ? ~0ull : 0;
+        uint64_t had_active = old ? old->active[x] : 0, had_free = old ? old->free[x] : tile ? ~0ull : 0;
+        uint64_t was_active = had_active, was_free = fw->flags & VXK_WORD_UNFREE ? 0 : had_free;
         uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
         uint32_t seen;
         for (uint32_t y = 0; y < 8; y++) {
             struct vxk_row row;
-            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
-            uint32_t part = (x >> 2) * 2 + (y >> 2);
-            if (!(some >> part & 1))
-                continue;
-            if ((open >> part & 1) && !had) {
-                freed |= 255ull << (8 * y);
-                continue;
+            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through, says = !quiet;
+            row.band = row.near = row.free = 0;
+            if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet) {
+                uint32_t quarter = (x >> 2) * 2 + (y >> 2);
+                says = vxk_row_may(a, &view, &look[quarter], may[quarter], x, y);
+                if ((says & VXK_ALL_FREE) && !(says & VXK_MAY_HIT) && !had) {
+                    freed |= 255ull << (8 * y);
+                    continue;
+                }
             }
-            vxk_observe_row(a, &view, x, y, &row);
+            if (says)
+                vxk_observe_row(a, &view, x, y, &row);
             band |= (uint64_t)row.band << (8 * y);
             freed |= (uint64_t)row.free << (8 * y);
             moved |= (uint64_t)(row.near | row.free) << (8 * y);
-            for (through = row.free & had; through; through &= through - 1) {
-                uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k;
-                struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
-                vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
-                          &o, &gone);
-                if (gone)
-                    cleared |= 1ull << (8 * y + k);
+            for (through = (fades ? ~0u : row.free) & had; through; through &= through - 1) {
+                uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k, v;
+                v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
+                                  n, (row.band | row.near | row.free) >> k & 1, &gone);
+                if (gone) {
+                    was_active &= ~(1ull << (8 * y + k));
+                } else if (row.free >> k & 1) {
+                    struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
+                    vxk_merge(&a->f, VXK_ACTIVE, v, &o, &gone);
+                    if (gone)
+                        cleared |= 1ull << (8 * y + k);
+                }
             }
         }
         active = (was_active | band) & ~cleared;
         free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
-        seen = active != was_active || free_now != was_free || ((band | moved) & was_active) ? 1 : 0;
+        seen = active != had_active || free_now != had_free || ((band | moved) & was_active) ||
+                       (fades && had_active)
+                   ? 1
+                   : 0;
         a->s.active[i * 8 + x] = active;
         a->s.free[i * 8 + x] = free_now;
         a->s.seen[i * 8 + x] = (uint8_t)seen;

@@ -8,6 +8,25 @@
 #include "../body/frame.h"
 #include "tuned.cuh"
 
+/* A warp looks up a few elements at a time, one a lane, and then works on one after the other: so the loads
+ * that hang on each other are waited for once.  How many: few enough that every warp gets its share in
+ * several portions. */
+static __device__ __forceinline__ uint32_t vxk_batch(uint32_t end, uint32_t warps, uint32_t most)
+{
+    return min(max(end / (4 * warps), 1u), most);
+}
+
+/* A record by its number; VXK_NONE: NULL. */
+static __device__ __forceinline__ const struct vxk_leaf *vxk_leaf_no(const struct vxk_grid *g, uint32_t n)
+{
+    return n == VXK_NONE ? (const struct vxk_leaf *)0 : &g->leaves[n];
+}
+static __device__ __forceinline__ uint32_t vxk_leaf_number(const struct vxk_leaf *base,
+                                                           const struct vxk_leaf *l)
+{
+    return l ? (uint32_t)(l - base) : VXK_NONE;
+}
+
 /* Both masks of a record; NULL: what a tile or an unknown cell holds. */
 static __device__ __forceinline__ uint32_t vxk_lane_masks(const struct vxk_leaf *l, int tile, uint32_t lane)
 {
@@ -82,14 +101,14 @@ static __device__ __forceinline__ struct vxk_ray vxk_load_ray(const struct vxk_r
     return r;
 }
 
-/* What a depth frame says about a voxel at p (sensor coordinates). */
-static __device__ __forceinline__ struct vxk_said vxk_depth_says(const struct vxk_frame_args *a,
-                                                                 const struct vxk_vec3 *p)
+/* Pixel of a voxel; `whole`: its whole leaf or part is in view.  *seen as vxk_pixel_of. */
+static __device__ __forceinline__ int32_t vxk_voxel_pixel(const struct vxk_frame *f, const struct vxk_vec3 *p,
+                                                          bool whole, float *seen)
 {
-    float seen;
-    int32_t at = vxk_pixel_of(&a->f, p->x, p->y, p->z, &seen);
-    float4 o = __ldg((const float4 *)&a->s.pixel[at]);
-    return vxk_pixel_says(&a->f, o.x + seen, o.y, o.z + seen, p->z);
+    if (!whole)
+        return vxk_pixel_of(f, p->x, p->y, p->z, seen);
+    *seen = 0.0f;
+    return vxk_pixel_in_view(f, p->x, p->y, p->z);
 }
 
 /* Voxel (x, y, z) of a leaf in the axes R: as rows of the body have it. */

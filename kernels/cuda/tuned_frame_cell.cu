@@ -33,44 +33,97 @@ static __device__ __forceinline__ uint32_t old_value(const struct vxk_frame_args
     return a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))];
 }
 
+/* A cell of the work list. */
+struct task {
+    int32_t base[3]; /* its first voxel, from chunk oc */
+    uint32_t old;    /* number of its record before the frame, or VXK_NONE */
+    uint32_t hit;    /* LiDAR: touched leaf or VXK_NONE */
+    int tile;        /* it was a free tile */
+};
+
+static __device__ __forceinline__ struct task look_up(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t where = a->s.work[i], cell = where & 63;
+    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
+    struct task t;
+    vxk_frame_cell_base(a, fw, cell, t.base);
+    t.old = vxk_leaf_number(a->g.leaves, vxk_frame_old_leaf(a, fw, cell, &t.tile));
+    t.hit = a->f.sensor == VXK_SENSOR_LIDAR
+                ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
+                : VXK_NONE;
+    return t;
+}
+
+/* The task of one lane, for all. */
+static __device__ __forceinline__ struct task task_of(const struct task *own, uint32_t lane)
+{
+    struct task t;
+    for (int k = 0; k < 3; k++)
+        t.base[k] = __shfl_sync(VXK_FULL, own->base[k], (int)lane);
+    t.old = __shfl_sync(VXK_FULL, own->old, (int)lane);
+    t.hit = __shfl_sync(VXK_FULL, own->hit, (int)lane);
+    t.tile = __shfl_sync(VXK_FULL, own->tile, (int)lane);
+    return t;
+}
+
 /* What the frame may say about the eight parts of 4 x 4 x 4 voxels of a cell, four lanes a part: bit 4 p of
- * *some is set where it may say anything about part p, of *open where all it says is "free". */
-static __device__ __forceinline__ void cell_parts(const struct vxk_frame_args *a,
-                                                  const struct vxk_frame_word *fw, uint32_t cell,
-                                                  uint32_t lane, uint32_t *some, uint32_t *open)
+ * *some is set where it may say anything about part p, of *open where all it says is "free", of *whole where
+ * the part is in view as a whole. */
+static __device__ __forceinline__ void cell_parts(const struct vxk_frame_args *a, const int32_t base[3],
+                                                  uint32_t lane, uint32_t *some, uint32_t *open,
+                                                  uint32_t *whole)
 {
     struct vxk_stride by = {(int32_t)(lane & 1), (int32_t)(lane >> 1 & 1), 2, 2};
-    struct vxk_look look;
-    struct vxk_vec3 q;
-    int32_t base[3];
-    uint32_t may;
-    vxk_frame_cell_base(a, fw, cell, base);
-    q = vxk_to_sensor(&a->f, (float)base[0] + (lane & 16 ? 6.0f : 2.0f),
+    struct vxk_vec3 q =
+        vxk_to_sensor(&a->f, (float)base[0] + (lane & 16 ? 6.0f : 2.0f),
                       (float)base[1] + (lane & 8 ? 6.0f : 2.0f), (float)base[2] + (lane & 4 ? 6.0f : 2.0f));
-    look = vxk_frame_look(&a->f, &a->s, &q, 2.7f, &by);
+    struct vxk_look look = vxk_frame_look(&a->f, &a->s, &q, 2.7f, 1.6f, &by);
+    uint32_t may;
     vxk_join_lane(&look.b, 1);
     vxk_join_lane(&look.b, 2);
     may = vxk_look_says(&a->f, &look);
     *some = __ballot_sync(VXK_FULL, may != 0) & 0x11111111u;
     *open = __ballot_sync(VXK_FULL, (may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT));
+    *whole = __ballot_sync(VXK_FULL, look.found == 1 && look.whole);
+}
+
+/* What a depth frame says about two of a part's voxels, x and x + 2. */
+static __device__ __forceinline__ void part_says(const struct vxk_frame_args *a, const struct vxk_vec3 *first,
+                                                 uint32_t x, uint32_t y, uint32_t z, bool whole,
+                                                 struct vxk_said v[2])
+{
+    const struct vxk_frame *f = &a->f;
+    struct vxk_vec3 p[2];
+    float4 o[2];
+    float seen[2];
+#pragma unroll
+    for (uint32_t h = 0; h < 2; h++) {
+        p[h] = vxk_voxel_at(f->R, first, x + 2 * h, y, z);
+        o[h] = __ldg((const float4 *)&a->s.pixel[vxk_voxel_pixel(f, &p[h], whole, &seen[h])]);
+    }
+#pragma unroll
+    for (uint32_t h = 0; h < 2; h++) {
+        v[h] = vxk_pixel_says(f, o[h].x + seen[h], o[h].y, o[h].z + seen[h], p[h].z);
+        if (!f->carve)
+            v[h].near = v[h].free = 0;
+    }
 }
 
 /* Parts that the frame can't say anything about are left out; those that it surely saw through take no look
  * at their pixels.  A lane has two voxels of a part: four planes of 4 x 4, two of them a ballot. */
-static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a, uint32_t i, uint32_t lane)
+static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a, uint32_t i,
+                                                  const struct task *t, uint32_t lane)
 {
     const struct vxk_frame *f = &a->f;
-    uint32_t where = a->s.work[i], cell = where & 63, was, some, open, seen = 0, cleared = 0, moved = 0;
-    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
-    struct vxk_view view = vxk_view_cell(a, fw, cell, i);
-    int tile;
-    const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
-    was = vxk_lane_masks(old, tile, lane);
-    cell_parts(a, fw, cell, lane, &some, &open);
+    const struct vxk_leaf *old = vxk_leaf_no(&a->g, t->old);
+    uint32_t was = vxk_lane_masks(old, t->tile, lane), some, open, whole, seen = 0, cleared = 0, moved = 0;
+    struct vxk_vec3 first =
+        vxk_to_sensor(f, (float)t->base[0] + 0.5f, (float)t->base[1] + 0.5f, (float)t->base[2] + 0.5f);
+    cell_parts(a, t->base, lane, &some, &open, &whole);
     for (; some; some &= some - 1) {
         uint32_t bit = (uint32_t)(__ffs((int)some) - 1), part = bit >> 2;
         uint32_t x = (part & 4) + (lane >> 4), y = (part >> 1 & 1) * 4 + (lane >> 2 & 3),
-                 z = (part & 1) * 4 + (lane & 3), band[2], freed[2], gone[2] = {0, 0}, any_gone, w;
+                 z = (part & 1) * 4 + (lane & 3), band[2], freed[2], gone[2] = {0, 0}, w;
         const bool mine = vxk_part_in_word(part, lane);
         const bool had = __any_sync(VXK_FULL, mine && lane < 16 && (was & vxk_part_bits(part)));
         struct vxk_said v[2];
@@ -78,23 +131,10 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             seen |= mine && lane >= 16 ? vxk_part_bits(part) : 0; /* free */
             continue;
         }
-        {
-            struct vxk_vec3 p[2];
-            float4 o[2];
-            float in_view[2];
-#pragma unroll
-            for (uint32_t h = 0; h < 2; h++) {
-                p[h] = vxk_voxel_at(f->R, &view.first, x + 2 * h, y, z);
-                int32_t at = vxk_pixel_of(f, p[h].x, p[h].y, p[h].z, &in_view[h]);
-                o[h] = __ldg((const float4 *)&a->s.pixel[at]);
-            }
-#pragma unroll
-            for (uint32_t h = 0; h < 2; h++) {
-                v[h] = vxk_pixel_says(f, o[h].x + in_view[h], o[h].y, o[h].z + in_view[h], p[h].z);
-                if (!f->carve)
-                    v[h].near = v[h].free = 0;
-            }
-        }
+        if (whole >> bit & 1)
+            part_says(a, &first, x, y, z, true, v);
+        else
+            part_says(a, &first, x, y, z, false, v);
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
             band[h] = __ballot_sync(VXK_FULL, v[h].band);
@@ -115,12 +155,11 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             }
         }
         /* the lane's plane of the part: band for lanes 0 .. 15, free for the others */
-        any_gone = gone[0] | gone[1];
         w = lane < 16 ? (lane & 4 ? band[1] : band[0]) : (lane & 4 ? freed[1] : freed[0]);
         if (mine) {
             uint32_t shift = (lane >> 1 & 1) * 16, to = (part & 1) * 4;
             seen |= vxk_spread_square(w >> shift & 0xffff) << to;
-            if (any_gone)
+            if (gone[0] | gone[1])
                 cleared |= vxk_spread_square((lane & 4 ? gone[1] : gone[0]) >> shift & 0xffff) << to;
         }
     }
@@ -129,31 +168,29 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
 }
 
 /* Masks of hits and beams are there already. */
-static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a, uint32_t i, uint32_t lane)
+static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a, uint32_t i,
+                                                  const struct task *t, uint32_t lane)
 {
-    uint32_t where = a->s.work[i], cell = where & 63, j = lane & 15, was, was_active, band = 0, freed = 0,
-             cleared = 0, through, moved;
-    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
-    struct vxk_view view = vxk_view_cell(a, fw, cell, i);
-    int tile;
-    const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
-    was = vxk_lane_masks(old, tile, lane);
-    was_active = __shfl_sync(VXK_FULL, was, (int)j);
-    if (view.hit < a->s.room_touch_leaf)
-        band = ((const uint32_t *)&a->s.hit_mask[(uint64_t)view.hit * 8])[j];
-    if (view.clear)
-        freed = ((const uint32_t *)view.clear)[j] & ~band;
+    const struct vxk_leaf *old = vxk_leaf_no(&a->g, t->old);
+    uint32_t j = lane & 15, was = vxk_lane_masks(old, t->tile, lane),
+             was_active = __shfl_sync(VXK_FULL, was, (int)j), band = 0, freed = 0, cleared = 0, through,
+             moved;
+    if (t->hit < a->s.room_touch_leaf)
+        band = ((const uint32_t *)&a->s.hit_mask[(uint64_t)t->hit * 8])[j];
+    if (a->f.carve)
+        freed = ((const uint32_t *)a->s.clear)[(uint64_t)i * 16 + j] & ~band;
     through = freed & was_active;
     moved = __ballot_sync(VXK_FULL, through) & 0xffff;
     if (lane < 16)
         for (uint32_t m = through; m; m &= m - 1) {
             uint32_t k = vxk_ctz32(m), n = j << 5 | k;
-            struct vxk_obs o = vxk_obs_lidar(a, VXK_OBS_FREE, view.hit, n);
+            struct vxk_obs o = vxk_obs_lidar(a, VXK_OBS_FREE, t->hit, n);
             int gone;
             vxk_merge(&a->f, VXK_ACTIVE, old_value(a, old, n), &o, &gone);
             cleared |= (uint32_t)gone << k;
         }
     cleared = __shfl_sync(VXK_FULL, cleared, (int)j);
+    /* half planes to planes */
     moved = (moved | moved >> 1) & 0x5555;
     moved = (moved | moved >> 1) & 0x3333;
     moved = (moved | moved >> 2) & 0x0f0f;
@@ -161,32 +198,59 @@ static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a
     cell_end(a, i, lane, was, band, freed, cleared, moved);
 }
 
+enum { BATCH = 8 };
+
 static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ struct vxk_frame_cell_args a,
                                                        uint32_t n, const uint32_t *n_dev, uint32_t per)
 {
     vxk_kernel_begin();
-    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31;
-    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / VXK_WARP; i < end; i += gridDim.x * WARPS) {
-        if (a.f.sensor == VXK_SENSOR_DEPTH)
-            cell_depth(&a, i, lane);
-        else
-            cell_lidar(&a, i, lane);
+    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * WARPS,
+             batch = vxk_batch(end, warps, BATCH);
+    for (uint32_t i0 = (blockIdx.x * WARPS + threadIdx.x / VXK_WARP) * batch; i0 < end; i0 += warps * batch) {
+        uint32_t m = min(batch, end - i0);
+        struct task own = look_up(&a, i0 + min(lane, m - 1));
+        for (uint32_t k = 0; k < m; k++) {
+            struct task t = task_of(&own, k);
+            if (a.f.sensor == VXK_SENSOR_DEPTH)
+                cell_depth(&a, i0 + k, &t, lane);
+            else
+                cell_lidar(&a, i0 + k, &t, lane);
+        }
     }
 }
-VXK_TUNED_LAUNCH(frame_cell, cell, THREADS, WARPS, 16)
+VXK_TUNED_LAUNCH_IF(frame_cell, cell, THREADS, WARPS, 16, !a->fade.on)
 
-/* Beams that can meet a cell, one a lane, are listed; then a lane takes a slice of one of them. */
-static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
-                                                 const struct vxk_sight *sight, const int32_t rect[4],
+/* A cell's beams: where it is, and the bins that may hold them. */
+struct aim {
+    float corner[3]; /* its first voxel's centre, map axes, from f.t */
+    int32_t rect[4];
+    int few; /* else its voxels ask their bins */
+};
+
+static __device__ __forceinline__ struct aim aim_of(const struct aim *own, uint32_t lane)
+{
+    struct aim o;
+    for (int k = 0; k < 3; k++)
+        o.corner[k] = __shfl_sync(VXK_FULL, own->corner[k], (int)lane);
+    for (int k = 0; k < 4; k++)
+        o.rect[k] = __shfl_sync(VXK_FULL, own->rect[k], (int)lane);
+    o.few = __shfl_sync(VXK_FULL, own->few, (int)lane);
+    return o;
+}
+
+/* Beams that meet the cell are found a bin a lane and listed; then a lane takes a slice of one of
+ * them. */
+static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a, const struct aim *o,
                                                  uint32_t lane, uint32_t *list, uint32_t *clear)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
-    int32_t columns = rect[3] - rect[2] + 1, bins = (rect[1] - rect[0] + 1) * columns;
+    int32_t columns = o->rect[3] - o->rect[2] + 1, bins = (o->rect[1] - o->rect[0] + 1) * columns;
     uint32_t found = 0;
     for (int32_t k0 = 0; k0 < bins; k0 += VXK_WARP) {
         int32_t k = k0 + (int32_t)lane, row = k / columns,
-                c = vxk_turned_column(f, rect[2] + k - row * columns), bin = (rect[0] + row) * f->width + c;
+                c = vxk_turned_column(f, o->rect[2] + k - row * columns),
+                bin = (o->rect[0] + row) * f->width + c;
         bool meets = false;
         uint32_t at = 0, m;
         if (k < bins && c >= 0 && s->depth[bin] > 0.0f) {
@@ -195,7 +259,7 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
             float corner[3];
             at = vxk_bin_ray(f, s, bin);
             ray = vxk_load_ray(&s->ray[at]);
-            vxk_ray_corner(s, at, sight->corner, corner);
+            vxk_ray_corner(s, at, o->corner, corner);
             if (vxk_beam_meets(f, &ray, corner, &pass)) {
                 meets = true;
                 at |= (uint32_t)pass.m << 30;
@@ -209,16 +273,14 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
     __syncwarp();
     for (uint32_t k = lane; k < found * 8; k += VXK_WARP) {
         uint32_t at = list[k >> 3] & 0x3fffffffu;
+        struct vxk_pass pass = vxk_pass_of((int)(list[k >> 3] >> 30));
         struct vxk_ray ray = vxk_load_ray(&s->ray[at]);
         struct vxk_crossing x;
-        struct vxk_pass pass;
         float corner[3];
-        pass.m = (int)(list[k >> 3] >> 30);
-        pass.p = pass.m == 0 ? 1 : 0;
-        pass.q = pass.m == 2 ? 1 : 2;
-        vxk_ray_corner(s, at, sight->corner, corner);
-        for (x = vxk_beam_slice(&ray, corner, &pass, (int)(k & 7)); x.near; x.near &= x.near - 1) {
-            uint32_t n = vxk_beam_voxel(f, &ray, corner, &pass, (int)(k & 7), &x, vxk_ctz32(x.near));
+        int slice = (int)(k & 7);
+        vxk_ray_corner(s, at, o->corner, corner);
+        for (x = vxk_beam_slice(&ray, corner, &pass, slice); x.near; x.near &= x.near - 1) {
+            uint32_t n = vxk_beam_voxel(f, &ray, corner, &pass, slice, &x, vxk_ctz32(x.near));
             if (n != VXK_NONE)
                 atomicOr(&clear[n >> 5], 1u << (n & 31));
         }
@@ -260,24 +322,36 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
 {
     vxk_kernel_begin();
     __shared__ uint32_t lists[WARPS][VXK_FEW_BEAMS], clears[WARPS][16];
-    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP;
+    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
+             warps = gridDim.x * WARPS, batch = vxk_batch(end, warps, BATCH);
     uint32_t *clear = clears[warp];
-    for (uint32_t i = blockIdx.x * WARPS + warp; i < end; i += gridDim.x * WARPS) {
-        uint32_t where = a.s.work[i], word;
-        struct vxk_sight sight = vxk_sight_cell(&a, &a.s.word[where >> 6], where & 63);
-        int32_t rect[4];
-        if (vxk_cell_bins(&a.f, &a.s, &sight.middle, rect)) {
-            if (lane < 16)
-                clear[lane] = 0;
-            __syncwarp();
-            beams_few(&a, &sight, rect, lane, lists[warp], clear);
-            word = clear[lane & 15];
-            __syncwarp();
-        } else {
-            word = beams_many(&a, &sight, lane);
+    for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
+        uint32_t m = min(batch, end - i0), where = a.s.work[i0 + min(lane, m - 1)];
+        struct aim own;
+        {
+            struct vxk_sight sight = vxk_sight_cell(&a, &a.s.word[where >> 6], where & 63);
+            own.few = vxk_cell_bins(&a.f, &a.s, &sight.middle, own.rect);
+            for (int k = 0; k < 3; k++)
+                own.corner[k] = sight.corner[k];
         }
-        if (lane < 16)
-            ((uint32_t *)a.s.clear)[(uint64_t)i * 16 + lane] = word;
+        for (uint32_t k = 0; k < m; k++) {
+            struct aim o = aim_of(&own, k);
+            uint32_t word;
+            if (o.few) {
+                if (lane < 16)
+                    clear[lane] = 0;
+                __syncwarp();
+                beams_few(&a, &o, lane, lists[warp], clear);
+                word = clear[lane & 15];
+                __syncwarp();
+            } else {
+                uint32_t at = __shfl_sync(VXK_FULL, where, (int)k);
+                struct vxk_sight sight = vxk_sight_cell(&a, &a.s.word[at >> 6], at & 63);
+                word = beams_many(&a, &sight, lane);
+            }
+            if (lane < 16)
+                ((uint32_t *)a.s.clear)[(uint64_t)(i0 + k) * 16 + lane] = word;
+        }
     }
 }
 VXK_TUNED_LAUNCH(frame_beams, beams, THREADS, WARPS, 16)

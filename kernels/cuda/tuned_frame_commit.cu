@@ -295,7 +295,7 @@ static __device__ __forceinline__ bool plane_seen(uint2 seen, uint32_t n)
 
 /* The values of a leaf that a depth frame says something about, 64 at a time. */
 static __device__ __forceinline__ void update_depth(const struct vxk_frame_args *a,
-                                                    const struct vxk_view *view, uint2 seen,
+                                                    const struct vxk_vec3 *first, bool whole, uint2 seen,
                                                     const struct lane_leaf *now, const struct lane_leaf *old,
                                                     const uint16_t *list, uint32_t lane)
 {
@@ -309,8 +309,8 @@ static __device__ __forceinline__ void update_depth(const struct vxk_frame_args 
             uint32_t k = k0 + h * VXK_WARP;
             struct vxk_vec3 p;
             n[h] = k < now->n ? list[k] : 0;
-            p = vxk_voxel_at(a->f.R, &view->first, n[h] >> 6, n[h] >> 3 & 7, n[h] & 7);
-            o[h] = __ldg((const float4 *)&a->s.pixel[vxk_pixel_of(&a->f, p.x, p.y, p.z, &in_view[h])]);
+            p = vxk_voxel_at(a->f.R, first, n[h] >> 6, n[h] >> 3 & 7, n[h] & 7);
+            o[h] = __ldg((const float4 *)&a->s.pixel[vxk_voxel_pixel(&a->f, &p, whole, &in_view[h])]);
             z[h] = p.z;
             state[h] = old_state(a, old, n[h], k < now->n, &value[h]);
         }
@@ -326,16 +326,16 @@ static __device__ __forceinline__ void update_depth(const struct vxk_frame_args 
 }
 
 /* The same for a LiDAR frame: hits and beams are marked already. */
-static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args *a,
-                                                    const struct vxk_view *view, uint2 seen,
-                                                    const struct lane_leaf *now, const struct lane_leaf *old,
-                                                    const uint16_t *list, uint32_t lane)
+static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args *a, uint32_t hit,
+                                                    uint32_t work, uint2 seen, const struct lane_leaf *now,
+                                                    const struct lane_leaf *old, const uint16_t *list,
+                                                    uint32_t lane)
 {
     uint32_t band_word = 0, free_word = 0, band_before, n_band;
-    if (view->hit < a->s.room_touch_leaf)
-        band_word = ((const uint32_t *)&a->s.hit_mask[(uint64_t)view->hit * 8])[lane & 15];
-    if (view->clear)
-        free_word = ((const uint32_t *)view->clear)[lane & 15];
+    if (hit < a->s.room_touch_leaf)
+        band_word = ((const uint32_t *)&a->s.hit_mask[(uint64_t)hit * 8])[lane & 15];
+    if (a->f.carve)
+        free_word = ((const uint32_t *)a->s.clear)[(uint64_t)work * 16 + (lane & 15)];
     band_before = vxk_lane_ranks(band_word, lane, &n_band);
     for (uint32_t k0 = 0; k0 < now->n; k0 += VXK_WARP) {
         uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, w = n >> 5, v;
@@ -346,10 +346,104 @@ static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args 
         if (k >= now->n)
             continue;
         if (plane_seen(seen, n))
-            v = new_value_lidar(a, view->hit, band_w, band_b, free_w, n, state, v);
+            v = new_value_lidar(a, hit, band_w, band_b, free_w, n, state, v);
         a->values[value_index(now, k)] = v;
     }
 }
+
+/* A record to be written. */
+struct task {
+    uint32_t leaf;         /* number of the new record */
+    uint32_t old;          /* of the one before the frame, or VXK_NONE */
+    uint32_t work;         /* place in the work list, or VXK_NONE */
+    uint32_t how;          /* place of the first value on its page, IS_* */
+    uint32_t page[3];      /* value pages */
+    uint32_t hit;          /* LiDAR: touched leaf or VXK_NONE */
+    struct vxk_vec3 first; /* depth: its first voxel, sensor coordinates */
+};
+enum { IS_TILE = 256, IS_UPDATED = 512, IS_WHOLE = 1024 };
+
+static __device__ __forceinline__ struct task look_up(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t where = a->s.record[i], cell = where & 63, first = a->s.value_of[where], n, sum = 0;
+    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
+    struct task t;
+    int tile;
+    const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
+    t.work = a->s.code[where] == VXK_CELL_WORK ? a->s.work_of[where] : VXK_NONE;
+    if (t.work != VXK_NONE)
+        sum = a->s.sum[t.work];
+    n = t.work != VXK_NONE ? sum & 1023 : old->n_active;
+    t.leaf = vxk_leaf_number(a->leaves, vxk_new_leaf(a, fw, cell));
+    t.old = vxk_leaf_number(a->g.leaves, old);
+    t.how = (first & 255) | (tile ? IS_TILE : 0) | (sum >> 20 ? IS_UPDATED : 0);
+    for (uint32_t k = 0; k < 3; k++)
+        t.page[k] = vxk_new_value_page(a, fw, first, n, k);
+    t.hit = VXK_NONE;
+    t.first.x = t.first.y = t.first.z = 0.0f;
+    if (a->f.sensor == VXK_SENSOR_LIDAR) {
+        t.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
+    } else {
+        struct vxk_window window;
+        struct vxk_vec3 q;
+        int32_t base[3];
+        vxk_frame_cell_base(a, fw, cell, base);
+        t.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
+        q = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
+        if (vxk_depth_window(&a->f, &q, 6.1f, &window) == 1 && window.whole)
+            t.how |= IS_WHOLE;
+    }
+    return t;
+}
+
+/* The task of one lane, for all. */
+static __device__ __forceinline__ struct task task_of(const struct task *own, uint32_t lane)
+{
+    struct task t;
+    t.leaf = __shfl_sync(VXK_FULL, own->leaf, (int)lane);
+    t.old = __shfl_sync(VXK_FULL, own->old, (int)lane);
+    t.work = __shfl_sync(VXK_FULL, own->work, (int)lane);
+    t.how = __shfl_sync(VXK_FULL, own->how, (int)lane);
+    for (int k = 0; k < 3; k++)
+        t.page[k] = __shfl_sync(VXK_FULL, own->page[k], (int)lane);
+    t.hit = __shfl_sync(VXK_FULL, own->hit, (int)lane);
+    t.first.x = __shfl_sync(VXK_FULL, own->first.x, (int)lane);
+    t.first.y = __shfl_sync(VXK_FULL, own->first.y, (int)lane);
+    t.first.z = __shfl_sync(VXK_FULL, own->first.z, (int)lane);
+    return t;
+}
+
+static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a, const struct task *t,
+                                                  uint16_t *list, uint32_t lane)
+{
+    struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
+    now.masks = old.masks;
+    if (t->work != VXK_NONE)
+        now.masks = lane < 16 ? ((const uint32_t *)a->s.active)[(uint64_t)t->work * 16 + lane]
+                              : ((const uint32_t *)a->s.free)[(uint64_t)t->work * 16 + (lane - 16)];
+    now.ranks = vxk_lane_ranks(now.masks, lane, &now.n);
+    now.first = t->how & 255;
+    for (int k = 0; k < 3; k++)
+        now.page[k] = t->page[k];
+    store_leaf(&now, &a->leaves[t->leaf], lane);
+    if (!now.n)
+        return;
+    if (t->how & IS_UPDATED) {
+        uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
+        list_voxels(&now, list, lane);
+        if (a->f.sensor == VXK_SENSOR_LIDAR)
+            update_lidar(a, t->hit, t->work, seen, &now, &old, list, lane);
+        else if (t->how & IS_WHOLE)
+            update_depth(a, &t->first, true, seen, &now, &old, list, lane);
+        else
+            update_depth(a, &t->first, false, seen, &now, &old, list, lane);
+        __syncwarp();
+    } else {
+        copy_values(a, &now, &old, lane);
+    }
+}
+
+enum { BATCH = 8 };
 
 static __global__ void __launch_bounds__(LEAF_THREADS)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
@@ -357,38 +451,18 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
 {
     vxk_kernel_begin();
     __shared__ uint16_t lists[LEAVES][512];
-    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP;
-    for (uint32_t i = blockIdx.x * LEAVES + warp; i < end; i += gridDim.x * LEAVES) {
-        uint32_t where = a.s.record[i], cell = where & 63, first = a.s.value_of[where];
-        uint32_t work = a.s.code[where] == VXK_CELL_WORK ? a.s.work_of[where] : VXK_NONE;
-        const struct vxk_frame_word *fw = &a.s.word[where >> 6];
-        int tile;
-        const struct vxk_leaf *was = vxk_frame_old_leaf(&a, fw, cell, &tile);
-        struct lane_leaf old = load_leaf(was, tile, lane), now;
-        now.masks = old.masks;
-        if (work != VXK_NONE)
-            now.masks = lane < 16 ? ((const uint32_t *)a.s.active)[(uint64_t)work * 16 + lane]
-                                  : ((const uint32_t *)a.s.free)[(uint64_t)work * 16 + (lane - 16)];
-        now.ranks = vxk_lane_ranks(now.masks, lane, &now.n);
-        now.first = first & 255;
-        for (uint32_t k = 0; k < 3; k++)
-            now.page[k] = vxk_new_value_page(&a, fw, first, now.n, k);
-        store_leaf(&now, vxk_new_leaf(&a, fw, cell), lane);
-        if (work != VXK_NONE && a.s.sum[work] >> 20) {
-            struct vxk_view view = vxk_view_cell(&a, fw, cell, work);
-            uint2 seen = *(const uint2 *)&a.s.seen[(uint64_t)work * 8];
-            list_voxels(&now, lists[warp], lane);
-            if (a.f.sensor == VXK_SENSOR_DEPTH)
-                update_depth(&a, &view, seen, &now, &old, lists[warp], lane);
-            else
-                update_lidar(&a, &view, seen, &now, &old, lists[warp], lane);
-            __syncwarp();
-        } else {
-            copy_values(&a, &now, &old, lane);
+    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
+             warps = gridDim.x * LEAVES, batch = vxk_batch(end, warps, BATCH);
+    for (uint32_t i0 = (blockIdx.x * LEAVES + warp) * batch; i0 < end; i0 += warps * batch) {
+        uint32_t m = min(batch, end - i0);
+        struct task own = look_up(&a, i0 + min(lane, m - 1));
+        for (uint32_t k = 0; k < m; k++) {
+            struct task t = task_of(&own, k);
+            write_leaf(&a, &t, lists[warp], lane);
         }
     }
 }
-VXK_TUNED_LAUNCH(frame_leaf, leaf, LEAF_THREADS, LEAVES, 16)
+VXK_TUNED_LAUNCH_IF(frame_leaf, leaf, LEAF_THREADS, LEAVES, 16, !a->fade.on)
 
 /* Chunks: words, retired pages, headers */
 

@@ -167,3 +167,24 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 VXK_TUNED_LAUNCH(frame_levels, levels, THREADS, 1, 8)
+
+/* Four threads a bin, a side each. */
+static __global__ void __launch_bounds__(THREADS)
+    normal(const __grid_constant__ struct vxk_frame_normal_args a, uint32_t n, const uint32_t *n_dev,
+           uint32_t per)
+{
+    vxk_kernel_begin();
+    uint32_t end = vxk_launch_end(n, n_dev, per);
+    for (uint64_t base = (uint64_t)blockIdx.x * THREADS; base < (uint64_t)end * 4;
+         base += (uint64_t)gridDim.x * THREADS) {
+        uint32_t i = (uint32_t)((base + threadIdx.x) / 4), own = VXK_NONE, side[4];
+        bool hits = i < end && vxk_bin_hits(&a.s, i);
+        if (hits)
+            own = vxk_normal_side(&a, i, (int)(threadIdx.x % 4));
+        for (int k = 0; k < 4; k++)
+            side[k] = __shfl_sync(VXK_FULL, own, k, 4);
+        if (hits && threadIdx.x % 4 == 0)
+            vxk_normal_from(&a, i, side);
+    }
+}
+VXK_TUNED_LAUNCH(frame_normal, normal, THREADS, THREADS / 4, 64)

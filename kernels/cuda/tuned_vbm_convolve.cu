@@ -118,72 +118,124 @@ template <int KIND> static __device__ __forceinline__ uint32_t ring_cell(uint32_
                        : (R + k) * ROW + R + 8 + h;
 }
 
-/* Value of a bit of the plane of a leaf beside that touches the one in work: its last, or its first (`up`).
+/*
+ * Mask words of a leaf and of those round it, all loaded before the first is used: the values that they lead
+ * to are then loaded together too.  Where a leaf is missing its words are empty.
  */
-static __device__ __forceinline__ float touching(const struct vxk_index_grid *g, const struct source *s,
-                                                 uint32_t leaf, uint64_t first, int up, uint32_t bit)
+template <int KIND> struct leaf_masks {
+    ulonglong2 own[4];
+    uint64_t own_prefix;
+    /* the side of the lane: of 16 half words, those that it keeps for the 8 lanes of the side */
+    uint32_t half[2];
+    uint64_t side_prefix;
+    uint64_t face[2][leaf_work<KIND>::REACH], face_prefix[2]; /* planes beside along x: below, above */
+    uint64_t touch[2], touch_prefix;                          /* WIDE: the lane's side of the planes beside */
+    uint64_t edge, edge_prefix;                               /* WIDE: the lane's diagonal cell */
+    uint64_t corner, corner_prefix; /* the box's, of lanes whose number is one's direction */
+};
+static __device__ __forceinline__ uint64_t mask_of(const struct vxk_index_grid *g, uint32_t leaf,
+                                                   uint32_t word)
 {
-    if (leaf == VXK_NONE)
-        return s->missing;
-    return value(s, g->masks[(uint64_t)leaf * 8 + (up ? 0 : 7)], bit,
-                 first + (up ? 0 : vxk_index_before(g->prefix[leaf], 7)));
+    return leaf == VXK_NONE ? 0 : g->masks[(uint64_t)leaf * 8 + word];
+}
+static __device__ __forceinline__ uint64_t prefix_of(const struct vxk_index_grid *g, uint32_t leaf)
+{
+    return leaf == VXK_NONE ? 0 : g->prefix[leaf];
+}
+/* Direction of the lane's side, and of its diagonal. */
+static __device__ __forceinline__ uint32_t side_direction(uint32_t lane)
+{
+    const uint32_t side = lane >> 3;
+    return side == 0 ? 10 : side == 1 ? 16 : side == 2 ? 12 : 14;
+}
+static __device__ __forceinline__ uint32_t edge_direction(uint32_t lane)
+{
+    const uint32_t e = lane >> 3;
+    return 9 + 2 * (e & 1) + 6 * (e >> 1);
+}
+static __device__ __forceinline__ bool is_corner(uint32_t lane)
+{
+    return lane < 27 && lane / 9 != 1 && lane / 3 % 3 != 1 && lane % 3 != 1;
+}
+
+template <int KIND>
+static __device__ __forceinline__ void load_masks(const struct vxk_index_grid *g, const uint32_t *near,
+                                                  uint32_t lane, struct leaf_masks<KIND> *m)
+{
+    const ulonglong2 *own = (const ulonglong2 *)(g->masks + (uint64_t)near[13] * 8);
+    const uint32_t direction = side_direction(lane), side = near[direction];
+    const uint32_t *halves = (const uint32_t *)(g->masks + (uint64_t)(side == VXK_NONE ? 0 : side) * 8);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        m->own[k] = own[k];
+    m->own_prefix = g->prefix[near[13]];
+    m->half[0] = side == VXK_NONE ? 0 : halves[lane & 7];
+    m->half[1] = side == VXK_NONE ? 0 : halves[8 + (lane & 7)];
+    m->side_prefix = prefix_of(g, side);
+#pragma unroll
+    for (int up = 0; up < 2; up++) {
+        const uint32_t leaf = near[up ? 22 : 4];
+#pragma unroll
+        for (int h = 0; h < leaf_work<KIND>::REACH; h++)
+            m->face[up][h] = mask_of(g, leaf, up ? h : 7 - h);
+        m->face_prefix[up] = prefix_of(g, leaf);
+    }
+    if (leaf_work<KIND>::WIDE) {
+        const uint32_t below = near[direction - 9], edge = near[edge_direction(lane)];
+        m->touch[0] = mask_of(g, below, 7);
+        m->touch[1] = mask_of(g, near[direction + 9], 0);
+        m->touch_prefix = prefix_of(g, below);
+        m->edge = mask_of(g, edge, lane & 7);
+        m->edge_prefix = prefix_of(g, edge);
+    }
+    if (KIND == VXK_SUM_BOX) {
+        const uint32_t corner = is_corner(lane) ? near[lane] : VXK_NONE;
+        m->corner = mask_of(g, corner, lane < 9 ? 7 : 0);
+        m->corner_prefix = prefix_of(g, corner);
+    }
 }
 
 /* The leaf's own voxels. */
 template <int KIND>
-static __device__ __forceinline__ void load_own(const struct vxk_index_grid *g, const struct source *s,
-                                                uint32_t leaf, uint64_t base, uint32_t lane,
-                                                struct leaf_work<KIND> *w)
+static __device__ __forceinline__ void load_own(const struct source *s, const struct leaf_masks<KIND> *m,
+                                                uint64_t base, uint32_t lane, struct leaf_work<KIND> *w)
 {
-    const ulonglong2 *masks = (const ulonglong2 *)(g->masks + (uint64_t)leaf * 8);
-    const uint64_t prefix = g->prefix[leaf];
     const float *p = whole(s->in + base);
     const uint32_t below = below32(lane);
     w->busy = 0;
 #pragma unroll
-    for (int x = 0; x < 8; x += 2) {
-        const ulonglong2 two = masks[x / 2];
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            const uint64_t m = k ? two.y : two.x;
-            const uint32_t lo = (uint32_t)m, hi = (uint32_t)(m >> 32), at = vxk_index_before(prefix, x + k);
-            const uint32_t r0 = at + __popc(lo & below), r1 = at + __popc(lo) + __popc(hi & below);
-            const bool in0 = lo >> lane & 1, in1 = hi >> lane & 1;
-            float *v = w->v[x + k + leaf_work<KIND>::REACH];
-            v[0] = in0 ? __ldg(p + r0) : s->missing;
-            v[1] = in1 ? __ldg(p + r1) : s->missing;
-            w->rank[x + k] = (in0 ? r0 : ABSENT) | (in1 ? r1 : ABSENT) << 16;
-            if (leaf_work<KIND>::WIDE)
-                w->busy |= (lo ? 1u : 0u) << 2 * (x + k) | (hi ? 2u : 0u) << 2 * (x + k);
-        }
+    for (int x = 0; x < 8; x++) {
+        const uint64_t mask = x & 1 ? m->own[x / 2].y : m->own[x / 2].x;
+        const uint32_t lo = (uint32_t)mask, hi = (uint32_t)(mask >> 32),
+                       at = vxk_index_before(m->own_prefix, x);
+        const uint32_t r0 = at + __popc(lo & below), r1 = at + __popc(lo) + __popc(hi & below);
+        const bool in0 = lo >> lane & 1, in1 = hi >> lane & 1;
+        float *v = w->v[x + leaf_work<KIND>::REACH];
+        v[0] = in0 ? __ldg(p + r0) : s->missing;
+        v[1] = in1 ? __ldg(p + r1) : s->missing;
+        w->rank[x] = (in0 ? r0 : ABSENT) | (in1 ? r1 : ABSENT) << 16;
+        if (leaf_work<KIND>::WIDE)
+            w->busy |= (lo ? 1u : 0u) << 2 * x | (hi ? 2u : 0u) << 2 * x;
     }
 }
 
 /*
- * Cells round the planes.  A lane's bits are all in one half of a mask word, so it gets that half alone: 16
- * halves of its side are with the 8 lanes of the side, in two registers.  Its rank is counted from the near
- * end of the word: up from the voxels before the word for the lower half, down from those before the next
- * word for the upper one.
+ * Cells round the planes.  A lane's bits are all in one half of a mask word, so it gets that half alone.  Its
+ * rank is counted from the near end of the word: up from the voxels before the word for the lower half, down
+ * from those before the next word for the upper one.
  */
 template <int KIND>
-static __device__ __forceinline__ void load_ring(const struct vxk_index_grid *g, const struct source *s,
-                                                 const uint32_t *near, const uint64_t *first, uint32_t lane,
+static __device__ __forceinline__ void load_ring(const struct source *s, const struct leaf_masks<KIND> *m,
+                                                 const uint64_t *first, uint32_t lane,
                                                  struct leaf_work<KIND> *w)
 {
     const int R = leaf_work<KIND>::REACH;
-    const uint32_t side = lane >> 3, direction = side == 0 ? 10 : side == 1 ? 16 : side == 2 ? 12 : 14;
-    const uint32_t leaf = near[direction], up = ring_bit(lane, 0) >> 5;
+    const uint32_t direction = side_direction(lane), up = ring_bit(lane, 0) >> 5;
     const float *p = whole(s->in + first[direction]);
-    uint32_t halves[2] = {0, 0}, mask[R], bit[R];
-    uint64_t prefix = 0;
-    if (leaf != VXK_NONE) {
-        const uint32_t *m = (const uint32_t *)(g->masks + (uint64_t)leaf * 8);
-        halves[0] = m[lane & 7];
-        halves[1] = m[8 + (lane & 7)];
-        prefix = g->prefix[leaf];
-    }
-    const uint32_t all = (uint32_t)(prefix >> 54) + __popc(__shfl_sync(ALL, halves[1], (lane & 24) + 6)) +
-                         __popc(__shfl_sync(ALL, halves[1], (lane & 24) + 7));
+    const uint64_t prefix = m->side_prefix;
+    const uint32_t all = (uint32_t)(prefix >> 54) + __popc(__shfl_sync(ALL, m->half[1], (lane & 24) + 6)) +
+                         __popc(__shfl_sync(ALL, m->half[1], (lane & 24) + 7));
+    uint32_t mask[R], bit[R];
 #pragma unroll
     for (int h = 0; h < R; h++) {
         const uint32_t n = ring_bit(lane, h) & 31;
@@ -192,58 +244,53 @@ static __device__ __forceinline__ void load_ring(const struct vxk_index_grid *g,
     }
 #pragma unroll
     for (int x = 0; x < 8; x++) {
-        const uint32_t m = __shfl_sync(ALL, halves[x / 4], (lane & 24) + 2 * (x % 4) + up);
+        const uint32_t half = __shfl_sync(ALL, m->half[x / 4], (lane & 24) + 2 * (x % 4) + up);
         const uint32_t end = x < 7 ? vxk_index_before(prefix, x + 1) : all;
         const uint32_t from = up ? end : vxk_index_before(prefix, x);
 #pragma unroll
         for (int h = 0; h < R; h++) {
-            const uint32_t n = __popc(m & mask[h]);
-            w->ring[x + 1][h] = m & bit[h] ? __ldg(p + (up ? from - n : from + n)) : s->missing;
+            const uint32_t n = __popc(half & mask[h]);
+            w->ring[x + 1][h] = half & bit[h] ? __ldg(p + (up ? from - n : from + n)) : s->missing;
         }
     }
     if (leaf_work<KIND>::WIDE) {
-        w->ring[0][0] = touching(g, s, near[direction - 9], first[direction - 9], 0, ring_bit(lane, 0));
-        w->ring[9][0] = touching(g, s, near[direction + 9], first[direction + 9], 1, ring_bit(lane, 0));
+        const uint32_t n = ring_bit(lane, 0);
+        w->ring[0][0] = value(s, m->touch[0], n, first[direction - 9] + vxk_index_before(m->touch_prefix, 7));
+        w->ring[9][0] = value(s, m->touch[1], n, first[direction + 9]);
     }
 }
 
 /* Planes beside the leaf along x. */
 template <int KIND>
-static __device__ __forceinline__ void load_faces(const struct vxk_index_grid *g, const struct source *s,
-                                                  const uint32_t *near, const uint64_t *first, uint32_t lane,
+static __device__ __forceinline__ void load_faces(const struct source *s, const struct leaf_masks<KIND> *m,
+                                                  const uint64_t *first, uint32_t lane,
                                                   struct leaf_work<KIND> *w)
 {
     const int R = leaf_work<KIND>::REACH;
 #pragma unroll
-    for (int up = 0; up < 2; up++) {
-        const uint32_t leaf = near[up ? 22 : 4];
-        const uint64_t at = first[up ? 22 : 4], prefix = leaf == VXK_NONE ? 0 : g->prefix[leaf];
+    for (int up = 0; up < 2; up++)
 #pragma unroll
-        for (int h = 0; h < R; h++) {
-            const int word = up ? h : 7 - h;
-            const uint64_t m = leaf == VXK_NONE ? 0 : g->masks[(uint64_t)leaf * 8 + word];
-            plane_values(s, m, at + vxk_index_before(prefix, word), lane, w->v[up ? R + 8 + h : R - 1 - h]);
-        }
-    }
+        for (int h = 0; h < R; h++)
+            plane_values(s, m->face[up][h],
+                         first[up ? 22 : 4] + vxk_index_before(m->face_prefix[up], up ? h : 7 - h), lane,
+                         w->v[up ? R + 8 + h : R - 1 - h]);
 }
 
 /* The diagonal cells of the planes: a lane has one of plane lane & 7, and for the box one beside the leaf. */
 template <int KIND>
-static __device__ __forceinline__ void load_corners(const struct vxk_index_grid *g, const struct source *s,
-                                                    const uint32_t *near, const uint64_t *first,
-                                                    uint32_t lane, struct warp_planes<KIND> *p)
+static __device__ __forceinline__ void load_corners(const struct source *s, const struct leaf_masks<KIND> *m,
+                                                    const uint64_t *first, uint32_t lane,
+                                                    struct warp_planes<KIND> *p)
 {
-    const uint32_t e = lane >> 3, x = lane & 7, direction = e == 0 ? 9 : e == 1 ? 11 : e == 2 ? 15 : 17;
-    const uint32_t leaf = near[direction];
-    float v = s->missing;
-    if (leaf != VXK_NONE)
-        v = value(s, g->masks[(uint64_t)leaf * 8 + x], (e & 2 ? 0 : 56) + (e & 1 ? 0 : 7),
-                  first[direction] + vxk_index_before(g->prefix[leaf], x));
-    p->corner[x + 1][e] = v;
-    if (KIND == VXK_SUM_BOX && lane < 27 && lane / 9 != 1 && lane / 3 % 3 != 1 && lane % 3 != 1) {
+    const uint32_t e = lane >> 3, x = lane & 7;
+    const uint32_t before = (uint32_t)((x ? m->edge_prefix >> 9 * (x - 1) : 0) & 511);
+    p->corner[x + 1][e] =
+        value(s, m->edge, (e & 2 ? 0 : 56) + (e & 1 ? 0 : 7), first[edge_direction(lane)] + before);
+    if (KIND == VXK_SUM_BOX && is_corner(lane)) {
         const uint32_t dy = lane / 3 % 3, dz = lane % 3;
         p->corner[lane < 9 ? 0 : 9][dy | dz >> 1] =
-            touching(g, s, near[lane], first[lane], lane >= 9, (dy ? 0 : 56) + (dz ? 0 : 7));
+            value(s, m->corner, (dy ? 0 : 56) + (dz ? 0 : 7),
+                  first[lane] + (lane < 9 ? vxk_index_before(m->corner_prefix, 7) : 0));
     }
     __syncwarp();
 }
@@ -292,12 +339,14 @@ convolve_leaf(const struct vxk_vbm_convolve_args *a, const struct vxk_index_grid
     const uint32_t here = ((lane >> 3) + R) * ROW + (lane & 7) + R;
     float *out = whole(a->out + base);
     struct sums sums[2];
+    struct leaf_masks<KIND> m;
     work w;
-    load_own<KIND>(g, &s, near[13], base, lane, &w);
-    load_ring<KIND>(g, &s, near, first, lane, &w);
-    load_faces<KIND>(g, &s, near, first, lane, &w);
+    load_masks<KIND>(g, near, lane, &m);
+    load_own<KIND>(&s, &m, base, lane, &w);
+    load_ring<KIND>(&s, &m, first, lane, &w);
+    load_faces<KIND>(&s, &m, first, lane, &w);
     if (work::WIDE)
-        load_corners<KIND>(g, &s, near, first, lane, p);
+        load_corners<KIND>(&s, &m, first, lane, p);
 #pragma unroll
     for (int x = work::FIRST; x < work::END; x++) {
         const int done = work::WIDE ? x - 1 : x; /* the plane whose sums are complete */

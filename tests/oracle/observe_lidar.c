@@ -480,8 +480,7 @@ void observe_lidar(const struct sensor *s, const struct vx_frame *f, struct box 
     struct bins bins;
     memset(b->obs, 0, voxels * sizeof *b->obs);
     bins_init(&bins, s, f);
-    if (s->k.mode == 0) /* occupancy judges by the rays alone */
-        search_normals(&bins);
+    search_normals(&bins);
     settle_normals(&bins, n, count);
     for (uint32_t i = 0; i < n; i++) {
         struct beam *beam = &bins.beam[i];

@@ -288,8 +288,7 @@ static void judge(const struct scenario *c, const struct tally *n, const char *n
     ck_assert_msg((double)n->wide < (c->sensor == VX_POINTS ? 0.2 : 0.03) * (double)n->band,
                   "%s: too many voxels may take a range of values", name);
     /* the rules that look at neighbours are at work, and their decisions are clear */
-    ck_assert_msg(((c->walls && c->tilt == 0) || (c->mode != VX_TSDF && c->sensor != VX_DEPTH) ||
-                   (double)n->surfaces.sloped > 0.25 * (double)n->surfaces.n) &&
+    ck_assert_msg(((c->walls && c->tilt == 0) || (double)n->surfaces.sloped > 0.25 * (double)n->surfaces.n) &&
                       (double)n->surfaces.unsure <
                           (c->sensor == VX_POINTS ? 0.08 : 0.01) * (double)n->surfaces.n,
                   "%s: slopes", name);

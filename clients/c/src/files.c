@@ -49,6 +49,10 @@ vx_err vxc_map_import(struct vxc_client *client, const char *name, const struct 
     params.esdf_max_distance_m = p->esdf_max_distance_m;
     params.frame_budget_bytes = p->frame_budget_bytes;
     params.limit_bytes = p->limit_bytes;
+    params.half_life_s = p->half_life_s;
+    params.decay_spares_seen = p->decay_spares_seen;
+    params.forget_radius_m = p->forget_radius_m;
+    params.sweep_words = p->sweep_words;
     body.map = vxc__bytes_of(name);
     body.file_bytes = options->n_bytes;
     body.params = &params;

@@ -145,6 +145,7 @@ bool vxc__take_interrupt(struct vxc_client *client);
 /* ---- maps.c */
 
 void vxc__info_of(const Voxeld__V1__MapInfoReply *in, struct vxc_map_info *out);
+void vxc__memory_of(const Voxeld__V1__MapMemory *in, struct vxc_map_memory *out);
 void vxc__state_of(const Voxeld__V1__MapState *in, struct vxc_map_state *out);
 /* Copies a bytes field into a string of n bytes, cut where it is too long. */
 void vxc__text_of(ProtobufCBinaryData in, char *out, size_t n);
