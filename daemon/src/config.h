@@ -36,6 +36,8 @@ struct vxd_map_defaults {
     double esdf_max_distance_m;
     uint64_t frame_budget_bytes;
     uint64_t limit_bytes;
+    double half_life_s;
+    double forget_radius_m;
 };
 
 struct vxd_config {
