@@ -128,6 +128,7 @@ maps() {
     expect 0 '"half_life_s":2.5,"decay_spares_seen":true,"forget_radius_m":40,"sweep_words":100,.*"regions":\[\{"id":1,"min_m":\[0,0,0\],"max_m":\[1,2,3\]\},\{"id":2' ctl --json map info d
     expect 0 'no longer protected' ctl map unprotect d --region 1
     expect 1 'NOT_FOUND' ctl map unprotect d --region 1
+    check 'a hint that does not help' test -z "$(ctl map unprotect d --region 1 2>&1 | grep 'make it with')"
     expect 0 '"memory":\{"topology_bytes":0,' ctl --json stats
     expect 0 'is gone' ctl map delete d
 }
