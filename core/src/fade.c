@@ -155,7 +155,8 @@ static vx_err convert_region(const struct vx_map *map, const struct vx_region *r
                              struct vx_detail *detail)
 {
     const double *o = map->params.origin_m, vs = map->params.voxel_size_m;
-    double radius = r->radius_m / vs;
+    double radius = r->radius_m / vs, near2 = 0;
+    bool none = false;
     memset(out, 0, sizeof *out);
     if (r->ball ? !all_finite(r->centre_m) || !(radius > 0 && radius <= 1e6)
                 : !all_finite(r->min_m) || !all_finite(r->max_m))
@@ -174,7 +175,12 @@ static vx_err convert_region(const struct vx_map *map, const struct vx_region *r
         out->lo[k] = first_voxel(lo);
         out->hi[k] = last_voxel(hi);
         out->centre[k] = (int64_t)rint(c * 256);
+        none |= out->lo[k] > out->hi[k];
+        near2 += (c - floor(c) - 0.5) * (c - floor(c) - 0.5); /* the nearest voxel's centre */
     }
+    if (none || (r->ball && near2 > radius * radius))
+        return vx_fail(detail, VX_E_INVALID, "region",
+                       "is so small that no voxel's centre lies in it; make it a voxel (%g m) thick", vs);
     out->r2 = (int64_t)rint(radius * radius * 65536);
     return VX_OK;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { FIRST_SLOTS = 1024 };
+enum { FIRST_SLOTS = 1024, ESDF_PIN_EPOCHS = 32 };
 
 void vx_map_params_default(struct vx_map_params *p)
 {

@@ -42,7 +42,7 @@ vx_err vxc_map_import(struct vxc_client *client, const char *name, const struct 
     struct vxc__exchange x;
     VX_TRY_RET(vxc__check_map(name, detail));
     if (!options->n_bytes)
-        return vx_fail(detail, VX_E_DATA_LOSS, "file", "is empty");
+        return vx_fail(detail, VX_E_DATA_LOSS, "file", "the file is empty");
     if (p->voxel_size_m != 0 || p->origin_m[0] != 0 || p->origin_m[1] != 0 || p->origin_m[2] != 0)
         return vx_fail(detail, VX_E_INVALID, "params", "voxel size and origin come from the file");
     params.truncation_voxels = p->truncation_voxels;

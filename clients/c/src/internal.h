@@ -40,6 +40,7 @@ struct vxc_client {
     char server[65];
     uint32_t connect_timeout_ms, timeout_ms;
     uint64_t next_req_id;
+    uint32_t n_monitors; /* opened so far */
     struct vxc__limits limits;
     struct vxc__endpoint endpoint[VXC__N_PLACES];
     struct vxc__exchange *exchange; /* the request that waits, or NULL */

@@ -249,6 +249,14 @@ START_TEST(bad_parameters)
     ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
     region.max_m[1] = NAN;
     ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
+    /* nothing would be in it: a sheet and a ball between the centres of voxels */
+    region = (struct vx_region){.min_m = {1, 1, 1}, .max_m = {1 + 0.4 * good.voxel_size_m, 2, 2}};
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
+    region.max_m[0] = 1 + 0.6 * good.voxel_size_m;
+    ck_ok(vx_map_protect(m, &region, &detail));
+    ck_ok(vx_map_unprotect(m, region.id, &detail));
+    region = (struct vx_region){.ball = true, .radius_m = 0.6 * good.voxel_size_m};
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
     region = (struct vx_region){.ball = true, .radius_m = 0};
     ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
     region = (struct vx_region){.ball = true, .radius_m = 1, .centre_m = {1e12, 0, 0}};
@@ -257,9 +265,9 @@ START_TEST(bad_parameters)
     for (uint32_t i = 0; i < VX_MAX_REGIONS; i++)
         ck_ok(vx_map_protect(m, &region, &detail));
     ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_EXHAUSTED);
-    ck_ok(vx_map_unprotect(m, 7, &detail));
+    ck_ok(vx_map_unprotect(m, region.id, &detail));
     ck_ok(vx_map_protect(m, &region, &detail));
-    ck_assert_uint_eq(region.id, VX_MAX_REGIONS + 1);
+    ck_assert_uint_eq(region.id, VX_MAX_REGIONS + 2); /* of which one went above */
     vx_map_destroy(m);
     vx_device_close(d);
 }
