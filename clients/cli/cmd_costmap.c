@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char HELP[] =
     "voxelctl costmap - 2D costs over a band of heights, for ground robots\n"
@@ -67,6 +68,7 @@ static bool take(struct cli *cli, struct costmap *m, int option, const char *val
 
 static int parse(struct cli *cli, struct costmap *m)
 {
+    struct stat st;
     const char *value;
     for (int got; (got = cli_next(cli, OPTIONS, N_OPTIONS, &value)) != CLI_END;) {
         if (got < CLI_WORD)
@@ -82,8 +84,8 @@ static int parse(struct cli *cli, struct costmap *m)
         return cli_usage(cli, "costmap needs the name of a map, --min-z, --max-z and -o FILE.pgm");
     if (m->min_z_m > m->max_z_m)
         return cli_usage(cli, "--min-z is above --max-z");
-    if (strcmp(m->path, "-") == 0)
-        return cli_usage(cli, "costmap writes two files: -o - is not one");
+    if (strcmp(m->path, "-") == 0 || (stat(m->path, &st) == 0 && !S_ISREG(st.st_mode)))
+        return cli_usage(cli, "costmap writes two files: -o %s is not one", m->path);
     return -1;
 }
 

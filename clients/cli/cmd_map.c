@@ -1,4 +1,4 @@
-/* voxelctl map create|list|info|digest|clear|delete|export|import */
+/* voxelctl map create|list|info|digest|clear|delete|export|import|protect|unprotect */
 #include "map_files.h"
 
 #include <inttypes.h>
@@ -13,6 +13,8 @@ static const char HELP[] =
     "       voxelctl map info|digest|clear|delete NAME\n"
     "       voxelctl map export NAME --format nvdb|nvdb-float -o FILE [--layer tsdf|occupancy]\n"
     "       voxelctl map import NAME FILE [options]\n"
+    "       voxelctl map protect NAME --box X0,Y0,Z0,X1,Y1,Z1 | --ball X,Y,Z,R\n"
+    "       voxelctl map unprotect NAME --region ID\n"
     "\n"
     "NAME is 1 to 64 of A-Z a-z 0-9 . _ -\n"
     "\n"
@@ -25,6 +27,14 @@ static const char HELP[] =
     "                            coordinates are large (UTM); default 0,0,0\n"
     "  --frame-budget BYTES      memory that one frame may add; default an eighth of the device's cap\n"
     "  --limit BYTES             memory that the map may hold; default the device's cap\n"
+    "  --half-life S             evidence halves in S seconds of sensor time; what has none left is "
+    "unknown.\n"
+    "                            Free space lasts five half-lives after it was last seen.  Default: it "
+    "stays\n"
+    "  --spare-seen              what a frame sees does not decay by the time since the frame before it\n"
+    "  --forget-radius M         what is farther than M metres from the sensor is forgotten; default: "
+    "nothing\n"
+    "  --sweep-words N           blocks of 32^3 voxels a frame looks through for both, about; default 4096\n"
     "\n"
     "options of export\n"
     "  --format nvdb             OnIndex grid, values and weights as blind data; nothing is lost, and\n"
@@ -43,7 +53,13 @@ static const char HELP[] =
     "                            says, else tsdf\n"
     "  --weight W                weight of voxels that come without one, 0 .. 255; default 1\n"
     "  --truncation-voxels N     distances are clamped to it; default as the file says, else 3\n"
-    "  --esdf-max-distance, --frame-budget, --limit   as of create\n"
+    "  --esdf-max-distance, --frame-budget, --limit, --half-life, --spare-seen, --forget-radius, "
+    "--sweep-words\n"
+    "                            as of create; what was imported neither decays nor is forgotten\n"
+    "\n"
+    "protect makes a box or a ball (metres, world) immune to decay and forgetting; frames change it as "
+    "ever.\n"
+    "info lists the regions with their numbers.\n"
     "\n"
     "import creates the map NAME, or leaves none.  Voxel size and origin come from the file; grids that are\n"
     "turned, sheared or stretched are refused.  A grid without values gives voxels of value 0 and weight 0.\n"
@@ -91,6 +107,7 @@ static void print_info(const struct vxc_map_info *info)
     printf(", %s free tiles\n", cli_count(info->n_tiles, text));
     printf("%-18s %s, %.2f bytes a voxel\n", "memory", cli_bytes(info->used_bytes, text),
            info->bytes_per_voxel);
+    map_print_upkeep(info);
     if (info->has_bounds) {
         print_box("chunks", info->bounds_min_m, info->bounds_max_m);
         print_box("leaves with voxels", info->active_min_m, info->active_max_m);
@@ -122,6 +139,7 @@ int map_json_info(const struct vxc_map_info *info)
     json_u64(&j, "chunks", info->n_chunks);
     json_u64(&j, "used_bytes", info->used_bytes);
     json_number(&j, "bytes_per_voxel", info->bytes_per_voxel);
+    map_json_upkeep(&j, info);
     if (info->has_bounds) {
         json_vector(&j, "bounds_min_m", info->bounds_min_m, 3);
         json_vector(&j, "bounds_max_m", info->bounds_max_m, 3);
@@ -134,9 +152,9 @@ int map_json_info(const struct vxc_map_info *info)
 
 /* ------------------------------------------------------------------ verbs */
 
-enum verb { CREATE, LIST, INFO, DIGEST, CLEAR, DELETE, EXPORT, IMPORT, N_VERBS };
-static const char *const VERBS[N_VERBS] = {"create", "list",   "info",   "digest",
-                                           "clear",  "delete", "export", "import"};
+enum verb { CREATE, LIST, INFO, DIGEST, CLEAR, DELETE, EXPORT, IMPORT, PROTECT, UNPROTECT, N_VERBS };
+static const char *const VERBS[N_VERBS] = {"create", "list",   "info",   "digest",  "clear",
+                                           "delete", "export", "import", "protect", "unprotect"};
 
 enum {
     VOXEL_SIZE,
@@ -152,6 +170,13 @@ enum {
     GRID,
     CHANNEL,
     WEIGHT,
+    HALF_LIFE,
+    SPARE,
+    FORGET,
+    SWEEP,
+    BOX,
+    BALL,
+    REGION,
     N_OPTIONS
 };
 
@@ -169,15 +194,25 @@ static const struct cli_option OPTIONS[N_OPTIONS] = {
     [GRID] = {"grid", 0, true},
     [CHANNEL] = {"channel", 0, true},
     [WEIGHT] = {"weight", 0, true},
+    [HALF_LIFE] = {"half-life", 0, true},
+    [SPARE] = {"spare-seen", 0, false},
+    [FORGET] = {"forget-radius", 0, true},
+    [SWEEP] = {"sweep-words", 0, true},
+    [BOX] = {"box", 0, true},
+    [BALL] = {"ball", 0, true},
+    [REGION] = {"region", 0, true},
 };
 
+enum { UPKEEP = 1u << HALF_LIFE | 1u << SPARE | 1u << FORGET | 1u << SWEEP };
 /* Which options a verb takes. */
 static const uint32_t TAKES[N_VERBS] = {
     [CREATE] = 1u << VOXEL_SIZE | 1u << MODE | 1u << TRUNCATION | 1u << ESDF | 1u << ORIGIN | 1u << BUDGET |
-               1u << LIMIT,
+               1u << LIMIT | UPKEEP,
     [EXPORT] = 1u << FORMAT | 1u << OUTPUT | 1u << LAYER,
     [IMPORT] = 1u << MODE | 1u << TRUNCATION | 1u << ESDF | 1u << BUDGET | 1u << LIMIT | 1u << GRID |
-               1u << CHANNEL | 1u << WEIGHT,
+               1u << CHANNEL | 1u << WEIGHT | UPKEEP,
+    [PROTECT] = 1u << BOX | 1u << BALL,
+    [UNPROTECT] = 1u << REGION,
 };
 
 /* tsdf or occupancy. */
@@ -187,6 +222,44 @@ static bool take_mode(struct cli *cli, const char *option, const char *value, bo
     if (!*occupancy && strcmp(value, "tsdf") != 0)
         return cli_usage(cli, "%s is tsdf or occupancy, not '%s'", option, value), false;
     return true;
+}
+
+/* Decay, forgetting, protected regions. */
+static bool take_upkeep(struct cli *cli, int option, const char *value, struct map_args *a)
+{
+    struct vxc_map_params *p = &a->params;
+    struct vxc_region *r = &a->region;
+    double n[6];
+    uint64_t words;
+    switch (option) {
+    case HALF_LIFE:
+        return cli_number(cli, "--half-life", value, 0.01, 1e5, &p->half_life_s);
+    case SPARE:
+        p->decay_spares_seen = true;
+        return true;
+    case FORGET:
+        return cli_number(cli, "--forget-radius", value, 1e-4, 1e6, &p->forget_radius_m);
+    case SWEEP:
+        if (!cli_whole(cli, "--sweep-words", value, 1, UINT32_MAX, &words))
+            return false;
+        p->sweep_words = (uint32_t)words;
+        return true;
+    case REGION:
+        return cli_whole(cli, "--region", value, 1, UINT32_MAX, &a->region_id);
+    case BOX:
+        if (!cli_numbers(cli, "--box", value, n, 6))
+            return false;
+        memcpy(r->min_m, n, sizeof r->min_m);
+        memcpy(r->max_m, n + 3, sizeof r->max_m);
+        return true;
+    default:
+        if (!cli_numbers(cli, "--ball", value, n, 4))
+            return false;
+        r->ball = true;
+        memcpy(r->centre_m, n, sizeof r->centre_m);
+        r->radius_m = n[3];
+        return true;
+    }
 }
 
 static bool take_option(struct cli *cli, int option, const char *value, struct map_args *a)
@@ -206,6 +279,14 @@ static bool take_option(struct cli *cli, int option, const char *value, struct m
         return cli_whole(cli, "--frame-budget", value, 1, UINT64_MAX, &p->frame_budget_bytes);
     case LIMIT:
         return cli_whole(cli, "--limit", value, 1, UINT64_MAX, &p->limit_bytes);
+    case HALF_LIFE:
+    case SPARE:
+    case FORGET:
+    case SWEEP:
+    case BOX:
+    case BALL:
+    case REGION:
+        return take_upkeep(cli, option, value, a);
     case FORMAT:
         a->format = strcmp(value, "nvdb-float") == 0 ? VXC_FILE_NVDB_FLOAT : VXC_FILE_NVDB;
         if (a->format == VXC_FILE_NVDB && strcmp(value, "nvdb") != 0)
@@ -361,6 +442,10 @@ static int check_args(struct cli *cli, enum verb verb, const struct map_args *a,
         return cli_usage(cli, "map export needs -o FILE");
     if (verb == EXPORT && cli->json && strcmp(a->file, "-") == 0)
         return cli_usage(cli, "-o - and --json both want stdout");
+    if (verb == PROTECT && !(given >> BOX & 1) == !(given >> BALL & 1))
+        return cli_usage(cli, "map protect needs --box X0,Y0,Z0,X1,Y1,Z1 or --ball X,Y,Z,R");
+    if (verb == UNPROTECT && !a->region_id)
+        return cli_usage(cli, "map unprotect needs --region ID; map info lists them");
     if (verb == IMPORT && !a->file)
         return cli_usage(cli, "map import needs a file: map import NAME FILE");
     return -1;
@@ -369,7 +454,8 @@ static int check_args(struct cli *cli, enum verb verb, const struct map_args *a,
 /* The verb's words and options; returns an exit code, or -1 to go on. */
 static int parse(struct cli *cli, enum verb *verb, struct map_args *a)
 {
-    static const char CHOICE[] = "create, list, info, digest, clear, delete, export or import";
+    static const char CHOICE[] =
+        "create, list, info, digest, clear, delete, export, import, protect or unprotect";
     const char *value, *word = NULL;
     uint32_t given = 0;
     for (int got; (got = cli_next(cli, OPTIONS, N_OPTIONS, &value)) != CLI_END;) {
@@ -422,6 +508,10 @@ int cmd_map(struct cli *cli)
         return map_export(cli, &a);
     case IMPORT:
         return map_import(cli, &a);
+    case PROTECT:
+        return map_protect(cli, &a);
+    case UNPROTECT:
+        return map_unprotect(cli, &a);
     default:
         return change(cli, a.name, verb == CLEAR);
     }

@@ -38,11 +38,11 @@ static vx_err take(void *context, const void *bytes, size_t n, struct vx_detail 
 }
 
 static int report_export(struct cli *cli, const struct map_args *a, const struct vxc_export_info *info,
-                         double seconds)
+                         double seconds, FILE *to)
 {
     const char *format = a->format == VXC_FILE_NVDB ? "nvdb" : "nvdb-float";
     if (cli->json) {
-        struct json j = {stdout, false};
+        struct json j = {to, false};
         json_begin(&j, NULL, '{');
         json_text(&j, "map", a->name);
         json_text(&j, "file", a->file);
@@ -56,7 +56,6 @@ static int report_export(struct cli *cli, const struct map_args *a, const struct
         return json_finish(&j);
     }
     char text[CLI_TEXT_MAX];
-    FILE *to = strcmp(a->file, "-") == 0 ? stderr : stdout;
     fprintf(to, "%s: %s,", a->file, format);
     fprintf(to, " %s voxels", cli_count(info->n_voxels, text));
     fprintf(to, " in %s leaves,", cli_count(info->n_leaves, text));
@@ -82,7 +81,7 @@ int map_export(struct cli *cli, const struct map_args *a)
     cli_bar_break(&t.bar);
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, a->name);
-    return report_export(cli, a, &info, cli_now_s() - start_s);
+    return report_export(cli, a, &info, cli_now_s() - start_s, t.out.report);
 }
 
 /* ------------------------------------------------------------------ import */
@@ -105,11 +104,19 @@ static vx_err give(void *context, uint64_t at, void *out, size_t n, struct vx_de
 static vx_err open_input(struct transfer *t, uint64_t *n_bytes, struct vx_detail *detail)
 {
     struct stat st;
-    t->in = open(t->path, O_RDONLY | O_CLOEXEC);
+    const bool is_stdin = strcmp(t->path, "-") == 0;
+    /* not blocking: nobody may ever write to a pipe that has a name */
+    t->in = is_stdin ? dup(STDIN_FILENO) : open(t->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (t->in < 0 || fstat(t->in, &st) != 0)
         return vx_fail(detail, VX_E_NOT_FOUND, "file", "cannot read %s: %s", t->path, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return vx_fail(detail, VX_E_INVALID, "file", "%s is a folder", t->path);
     if (!S_ISREG(st.st_mode))
-        return vx_fail(detail, VX_E_INVALID, "file", "%s is no file", t->path);
+        return vx_fail(
+            detail, VX_E_INVALID, "file",
+            "%s is a pipe or a device, whose size is not known beforehand: store it in a file, and "
+            "import that",
+            is_stdin ? "stdin" : t->path);
     *n_bytes = (uint64_t)st.st_size;
     return VX_OK;
 }

@@ -47,10 +47,10 @@ static int parse(struct cli *cli, const char **map, const char **path, uint64_t 
     return -1;
 }
 
-static int report(struct cli *cli, const struct vxc_mesh *mesh, const char *path, double seconds)
+static int report(struct cli *cli, const struct vxc_mesh *mesh, const char *path, double seconds, FILE *to)
 {
     if (cli->json) {
-        struct json j = {stdout, false};
+        struct json j = {to, false};
         json_begin(&j, NULL, '{');
         json_text(&j, "map", mesh->state.name);
         json_text(&j, "file", path);
@@ -62,7 +62,6 @@ static int report(struct cli *cli, const struct vxc_mesh *mesh, const char *path
         return json_finish(&j);
     }
     char text[CLI_TEXT_MAX];
-    FILE *to = strcmp(path, "-") == 0 ? stderr : stdout;
     fprintf(to, "%s: %s vertices", path, cli_count(mesh->n_vertices, text));
     fprintf(to, ", %s triangles%s\n", cli_count(mesh->n_triangles, text),
             mesh->n_triangles == 0 ? " (the map has no surface yet)" : "");
@@ -90,7 +89,7 @@ int cmd_mesh(struct cli *cli)
     err = outfile_open(&out, path, &detail);
     if (err == VX_OK)
         err = outfile_close(&out, ply_write(out.file, &mesh, &detail), &detail);
-    code = err == VX_OK ? report(cli, &mesh, path, seconds) : cli_error(cli, err, &detail);
+    code = err == VX_OK ? report(cli, &mesh, path, seconds, out.report) : cli_error(cli, err, &detail);
     vxc_mesh_fini(&mesh);
     return code;
 }

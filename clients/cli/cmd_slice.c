@@ -124,7 +124,8 @@ static vx_err ask(struct cli *cli, struct slice *s, struct vx_detail *detail)
     }
     const double start_s = cli_now_s();
     if (err == VX_OK)
-        err = vxc_query_points(cli->client, s->map, 0, origin_m, point, n, s->answer, &s->state, detail);
+        err = vxc_query_points(cli->client, s->map, s->info.state.epoch, origin_m, point, n, s->answer,
+                               &s->state, detail);
     s->seconds = cli_now_s() - start_s;
     free(point);
     return err;
@@ -204,14 +205,14 @@ static vx_err draw(const struct slice *s, FILE *file, struct vx_detail *detail)
 
 /* ------------------------------------------------------------------ command */
 
-static int report(struct cli *cli, const struct slice *s)
+static int report(struct cli *cli, const struct slice *s, FILE *to)
 {
     const double metres_a_pixel = s->step_m / s->px;
     uint64_t n_state[3] = {0, 0, 0};
     for (size_t k = 0; k < (size_t)s->n[0] * s->n[1]; k++)
         n_state[s->answer[k].state <= VXC_OCCUPIED ? s->answer[k].state : VXC_UNKNOWN]++;
     if (cli->json) {
-        struct json j = {stdout, false};
+        struct json j = {to, false};
         json_begin(&j, NULL, '{');
         json_text(&j, "map", s->map);
         json_text(&j, "file", s->path);
@@ -229,7 +230,6 @@ static int report(struct cli *cli, const struct slice *s)
         json_end(&j, '}');
         return json_finish(&j);
     }
-    FILE *to = strcmp(s->path, "-") == 0 ? stderr : stdout;
     fprintf(to, "%s: z = %g m, %u x %u samples of %g m, 1 px = %.4g m\n", s->path, s->z_m, s->n[0], s->n[1],
             s->step_m, metres_a_pixel);
     if (n_state[VXC_FREE] + n_state[VXC_OCCUPIED] == 0)
@@ -254,7 +254,7 @@ static int run(struct cli *cli, struct slice *s)
     err = outfile_open(&out, s->path, &detail);
     if (err == VX_OK)
         err = outfile_close(&out, draw(s, out.file, &detail), &detail);
-    return err == VX_OK ? report(cli, s) : cli_error(cli, err, &detail);
+    return err == VX_OK ? report(cli, s, out.report) : cli_error(cli, err, &detail);
 }
 
 int cmd_slice(struct cli *cli)

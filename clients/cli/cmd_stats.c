@@ -1,5 +1,5 @@
 /* voxelctl stats, ping, shutdown */
-#include "cli.h"
+#include "map_files.h"
 
 #include <inttypes.h>
 
@@ -76,6 +76,7 @@ static void json_maps(struct json *j, const struct vxc_stats *s)
         json_u64(j, "refused", m->n_refused);
         json_u64(j, "voxels", m->n_voxels);
         json_u64(j, "used_bytes", m->used_bytes);
+        map_json_memory(j, &m->memory);
         json_u64(j, "waiting_frames", m->n_waiting_frames);
         json_u64(j, "waiting_requests", m->n_waiting_requests);
         json_latencies(j, m->latencies, m->n_latencies);
@@ -179,6 +180,10 @@ static void print_stats(const struct vxc_stats *s)
                ", voxels %s, %s, waiting %u frames %u requests\n",
                m->state.name, m->state.epoch, m->n_frames, m->n_refused, cli_count(m->n_voxels, a),
                cli_bytes(m->used_bytes, b), m->n_waiting_frames, m->n_waiting_requests);
+        printf("  topology %s, values %s, keys %s", cli_bytes(m->memory.topology_bytes, a),
+               cli_bytes(m->memory.values_bytes, b), cli_bytes(m->memory.table_bytes, c));
+        printf(", held %s, retired %s, scratch %s\n", cli_bytes(m->memory.held_bytes, a),
+               cli_bytes(m->memory.retired_bytes, b), cli_bytes(m->memory.scratch_bytes, c));
         print_latencies(m->latencies, m->n_latencies);
     }
     print_streams(s);

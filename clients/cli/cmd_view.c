@@ -289,13 +289,13 @@ static void paint(struct picture *p, const struct shade *s, const struct hit *hi
 /* ------------------------------------------------------------------ command */
 
 static int report(struct cli *cli, const struct options *o, const struct view *view,
-                  const struct camera *camera, double hit_fraction, double seconds)
+                  const struct camera *camera, double hit_fraction, double seconds, FILE *to)
 {
     double target_m[3];
     for (int i = 0; i < 3; i++)
         target_m[i] = camera->eye_m[i] + camera->forward[i];
     if (cli->json) {
-        struct json j = {stdout, false};
+        struct json j = {to, false};
         json_begin(&j, NULL, '{');
         json_text(&j, "map", o->map);
         json_text(&j, "file", o->path);
@@ -309,7 +309,7 @@ static int report(struct cli *cli, const struct options *o, const struct view *v
         json_end(&j, '}');
         return json_finish(&j);
     }
-    fprintf(strcmp(o->path, "-") == 0 ? stderr : stdout,
+    fprintf(to,
             "%s: %llu x %llu px from (%.2f, %.2f, %.2f) towards (%.2f, %.2f, %.2f), %.0f %% of it shows the "
             "map\n",
             o->path, (unsigned long long)o->width, (unsigned long long)o->height, camera->eye_m[0],
@@ -361,7 +361,7 @@ static int run(struct cli *cli, const struct options *o, struct hit **hits)
         err = outfile_close(&out, draw(o, &camera, *hits, up, out.file, &detail), &detail);
     if (err != VX_OK)
         return cli_error(cli, err, &detail);
-    return report(cli, o, &view, &camera, (double)n_hits / (double)n, cli_now_s() - start_s);
+    return report(cli, o, &view, &camera, (double)n_hits / (double)n, cli_now_s() - start_s, out.report);
 }
 
 int cmd_view(struct cli *cli)

@@ -131,7 +131,7 @@ int cli_fail(struct cli *cli, const char *format, ...)
 int cli_map_error(struct cli *cli, vx_err err, const struct vx_detail *detail, const char *map)
 {
     const int code = cli_error(cli, err, detail);
-    if (err == VX_E_NOT_FOUND)
+    if (err == VX_E_NOT_FOUND && strcmp(detail->field, "map") == 0)
         fprintf(stderr,
                 "make it with: voxelctl map create %s --voxel-size 0.05   (voxelctl map list shows those "
                 "that exist)\n",

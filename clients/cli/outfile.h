@@ -4,12 +4,16 @@
 
 #include "base/vx_err.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct outfile {
     FILE *file;
-    const char *path; /* "-": stdout */
-    char part[4096];  /* what is written until it is whole */
+    FILE *report;      /* for words about it: stdout, or stderr where the file itself goes to stdout */
+    const char *path;  /* "-": stdout */
+    char target[4096]; /* what the finished file replaces; "": it is written as it is */
+    char part[4096];   /* its name until then */
+    bool nameless;     /* it has even that only at the end */
 };
 
 /* path: the caller's, until outfile_close; "-" = stdout.  Errors: VX_E_UNAVAILABLE, VX_E_INVALID. */

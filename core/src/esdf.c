@@ -23,6 +23,27 @@ bool vx__cancelled(const struct vx_query_options *options)
     return options && options->cancelled && options->cancelled(options->context);
 }
 
+static void esdf_unpin(struct vx_map *map, void *p, uint64_t epoch)
+{
+    struct vx__esdf *e = p;
+
+    if (!e->pinned || e->pin.epoch >= epoch)
+        return;
+    e->pinned = false;
+    vx__snapshot_release(map, &e->pin);
+}
+
+void vx__esdf_pin(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
+                  uint64_t now_ns)
+{
+    struct vx__esdf *e = rs->esdf;
+
+    esdf_unpin(map, e, UINT64_MAX);
+    e->pin = *s;
+    e->pinned = true;
+    e->refreshed_ns = now_ns;
+}
+
 static void esdf_destroy(struct vx_map *map, void *p)
 {
     struct vxk_dev *dev = vx__map_dev(map);
@@ -30,6 +51,7 @@ static void esdf_destroy(struct vx_map *map, void *p)
 
     if (!e)
         return;
+    esdf_unpin(map, e, UINT64_MAX);
     for (uint32_t i = 0; i < e->n_pages; i++)
         vx__hold_free(map, e->pages[i]);
     free(e->pages);
@@ -350,6 +372,7 @@ vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const s
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a distance field's header");
     rs->esdf = b.esdf = e;
     rs->esdf_destroy = esdf_destroy;
+    rs->esdf_unpin = esdf_unpin;
     vx__work_init(&b.work, map, b.q, detail);
     vx__samples(map, s, 1, &b.a.samples);
     b.a.radius = vx__esdf_radius(vx__map_params(map));

@@ -284,6 +284,12 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
         args->lo[k] = (int32_t)(first - f->oc[k]);
         args->n[k] = (int32_t)(last - first) + 1;
         cells *= (uint64_t)args->n[k];
+        if (cells > MAX_CANDIDATES && f->skew_reach > f->max_d)
+            return vx_fail(
+                detail, VX_E_INVALID, "pose.position_m",
+                "the scan's poses lie up to %.3g m from the middle one: too many voxels of %g m for "
+                "one frame; check the poses (metres?)",
+                (double)f->skew_reach * map->voxel_size_m, map->voxel_size_m);
         if (cells > MAX_CANDIDATES)
             return vx_fail(detail, VX_E_INVALID, "max_range_m",
                            "a reach of %g m is too many voxels of %g m for one frame; lower max_range_m "

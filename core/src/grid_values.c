@@ -59,16 +59,17 @@ static vx_err carry(struct vx_engine *e, enum vxk_kernel k, const struct vx_grid
     args.dst = dst->view;
     args.type = (uint32_t)from->type;
     vx__engine_begin(e);
-    for (uint32_t c = 0; c < from->n_components; c += VXK_INDEX_MAX_COMPONENTS) {
-        uint32_t left = from->n_components - c;
-        args.n_components = left < VXK_INDEX_MAX_COMPONENTS ? left : VXK_INDEX_MAX_COMPONENTS;
+    for (uint64_t c = 0; n && c < from->n_components; c += VXK_INDEX_MAX_COMPONENTS) {
+        uint64_t left = from->n_components - c;
+        args.n_components =
+            left < VXK_INDEX_MAX_COMPONENTS ? (uint32_t)left : (uint32_t)VXK_INDEX_MAX_COMPONENTS;
         args.from = in;
         args.from.data += c * in.component_stride;
         args.to = result;
         args.to.data += c * result.component_stride;
         for (uint32_t i = 0; initial && i < args.n_components; i++) {
             args.initial[i] = 0;
-            memcpy(&args.initial[i], (const char *)initial + (uint64_t)(c + i) * bytes, bytes);
+            memcpy(&args.initial[i], (const char *)initial + (c + i) * bytes, bytes);
         }
         for (uint32_t leaf = 0; leaf < n; leaf += n - leaf < PART_LEAVES ? n - leaf : PART_LEAVES) {
             vx_err err;

@@ -16,7 +16,8 @@ struct source {
     const struct vx_voxels *batches;
     uint32_t n_batches;
     int32_t *staging;      /* device memory for a part of host coordinates */
-    const int32_t *staged; /* what it holds */
+    const int32_t *staged; /* what it holds, and how many of them */
+    uint64_t n_staged;
 };
 
 /* Launches a kernel over all coordinates. */
@@ -31,9 +32,10 @@ static vx_err over_voxels(struct vx_engine *e, struct vx__recipe *r, enum vxk_ke
             const int32_t *from = v->ijk + 3 * at;
             args->n = v->n - at < part ? v->n - at : part;
             args->ijk = v->on_device ? from : s->staging;
-            if (!v->on_device && s->staged != from) {
+            if (!v->on_device && (s->staged != from || s->n_staged != args->n)) {
                 VX_TRY_RET(e->ops->upload(e->queue, s->staging, from, args->n * 12));
                 s->staged = from;
+                s->n_staged = args->n;
             }
             VX_TRY_RET(e->ops->launch(e->queue, k, args, sizeof *args,
                                       (uint32_t)((args->n + VXK_INDEX_RUN - 1) / VXK_INDEX_RUN)));
@@ -93,6 +95,8 @@ vx_err vx_grid_from_voxels(struct vx_engine *e, const struct vx_voxels *batches,
     struct source s = {.batches = batches, .n_batches = n_batches};
     uint64_t n = 0, n_host = 0;
     *out = NULL;
+    if (!batches && n_batches)
+        return vx_fail(detail, VX_E_INVALID, "batches", "is missing");
     for (uint32_t b = 0; b < n_batches; b++) {
         if (!batches[b].ijk && batches[b].n)
             return vx_fail(detail, VX_E_INVALID, "ijk", "batch %u has no coordinates", b);

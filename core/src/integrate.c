@@ -7,6 +7,7 @@
  * then makes room, or refuses it, and commits it with a second wait.
  */
 #include "body/frame.h"
+#include "fade.h"
 #include "frame_convert.h"
 #include "skew.h"
 #include "workspace.h"
@@ -61,6 +62,8 @@ static vx_err launch_select(struct vx_map *map, const struct vx_frame *frame,
     VX_TRY_RET(VXK_LAUNCH(q, frame_levels, args, (uint32_t)(f->n_tx[2] * f->n_ty[2])));
     VX_TRY_RET(VXK_LAUNCH(q, frame_pick_chunk, args,
                           (uint32_t)args->n[0] * (uint32_t)args->n[1] * (uint32_t)args->n[2]));
+    if (args->fade.due_n)
+        VX_TRY_RET(VXK_LAUNCH(q, frame_pick_due, args, args->fade.due_n * args->fade.due_places));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_pick_word, args, &s->c->n_chunk, 64, s->room_chunk * 64));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_pick_cell, args, &s->c->n_word, 64, s->room_word * 64));
     if (is_lidar(f) && f->carve)
@@ -77,6 +80,8 @@ static vx_err launch_commit(struct vx_map *map, const struct vxk_frame_args *arg
     VX_TRY_RET(VXK_LAUNCH(q, frame_gate, args, 1));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_leaf, args, &s->c->go_records, 1, s->room_word * 64));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_commit, args, &s->c->go_chunks, 1, s->room_chunk));
+    if (args->fade.due_n)
+        VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_bury, args, &s->c->go_dead, 1, s->room_chunk));
     VX_TRY_RET(q->dev->ops->download(q, map->ws.host, s->c, sizeof *s->c));
     VX_TRY_RET(q->dev->ops->wait(q));
     vx__retired_sweep(map);
@@ -209,6 +214,7 @@ static vx_err publish(struct vx_map *map, const struct vx_frame *frame, const st
     pthread_mutex_lock(&map->lock);
     map->epoch++;
     map->n_frames++;
+    vx__fade_commit(map);
     if (!map->has_stamp || frame->stamp_ns > map->newest_stamp_ns)
         map->newest_stamp_ns = frame->stamp_ns;
     map->has_stamp = true;
@@ -226,6 +232,7 @@ static vx_err publish(struct vx_map *map, const struct vx_frame *frame, const st
     }
     pthread_mutex_unlock(&map->lock);
     map->n_keys += c->n_new_key;
+    map->n_asleep = map->n_asleep + c->go_dead - c->n_woken;
     /* the id lists change owner: the workspace takes new blocks when it needs them */
     for (int k = 0; k < VX__N_KINDS; k++) {
         r->n[k] = c->n_old[k];
@@ -267,6 +274,7 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
     VX_TRY(vx__workspace_zero(map, is_lidar(&args->f)));
     VX_TRY(take_ahead(map, args, fresh, detail));
     bind_map(map, fresh, args);
+    VX_TRY(vx__fade_begin(map, frame, args, detail));
     VX_TRY(launch_select(map, frame, args));
     VX_TRY(launch_commit(map, args));
     if (map->ws.host->fits)

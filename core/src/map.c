@@ -1,5 +1,7 @@
 #include "map_internal.h"
 
+#include "fade.h"
+
 #include "body/pool.h"
 
 #include <math.h>
@@ -8,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { FIRST_SLOTS = 1024 };
+enum { FIRST_SLOTS = 1024, ESDF_PIN_EPOCHS = 32 };
 
 void vx_map_params_default(struct vx_map_params *p)
 {
@@ -45,7 +47,7 @@ static vx_err check_params(const struct vx_map_params *p, struct vx_detail *deta
         return vx_fail(detail, VX_E_INVALID, "esdf_max_distance_m",
                        "must be 1 to 63 voxels (%g to %g m at this voxel size), got %g m", p->voxel_size_m,
                        63 * p->voxel_size_m, p->esdf_max_distance_m);
-    return VX_OK;
+    return vx__fade_check(p, detail);
 }
 
 vx_err vx__array_ensure(struct vx_map *map, struct vx__array *a, uint64_t bytes, struct vx_detail *detail)
@@ -56,12 +58,14 @@ vx_err vx__array_ensure(struct vx_map *map, struct vx__array *a, uint64_t bytes,
     bytes = (bytes + 4095) / 4096 * 4096;
     VX_TRY_RET(vx__account_alloc(map->device, false, bytes, &a->ptr, detail));
     a->bytes = bytes;
+    __atomic_add_fetch(&map->array_bytes, bytes, __ATOMIC_RELAXED);
     return VX_OK;
 }
 
 void vx__array_free(struct vx_map *map, struct vx__array *a)
 {
     vx__account_free(map->device, false, a->bytes, a->ptr);
+    __atomic_sub_fetch(&map->array_bytes, a->bytes, __ATOMIC_RELAXED);
     a->ptr = NULL;
     a->bytes = 0;
 }
@@ -131,6 +135,7 @@ vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx
         m->params.frame_budget_bytes = device->cap_bytes / 8;
     if (!m->params.limit_bytes)
         m->params.limit_bytes = device->cap_bytes;
+    vx__fade_init(m);
     snprintf(m->name, sizeof m->name, "%s", name);
     if (getrandom(m->uuid, sizeof m->uuid, 0) != sizeof m->uuid) {
         err = vx_fail(detail, VX_E_INTERNAL, "", "the system gives no random numbers");
@@ -264,12 +269,14 @@ vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *de
     struct vxk_pool_rehash_args args;
     struct vx__retired *old;
     uint64_t *keys = NULL;
-    uint32_t *heads = NULL, n = map->n_slots;
+    uint32_t *heads = NULL, n = map->n_slots, keep = map->n_keys - map->n_asleep;
     vx_err err;
-    while ((uint64_t)n < ((uint64_t)map->n_keys + more) * 2)
-        n *= 2;
-    if (n == map->n_slots)
+    if ((uint64_t)n >= ((uint64_t)map->n_keys + more) * 2)
         return VX_OK;
+    if (map->n_asleep < n / 8) /* else their places are enough for a while */
+        n *= 2;
+    while ((uint64_t)n < ((uint64_t)keep + more) * 2)
+        n *= 2;
     old = calloc(1, sizeof *old);
     if (!old)
         return VX_E_NOMEM;
@@ -285,6 +292,8 @@ vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *de
     map->keys = keys;
     map->heads = heads;
     map->n_slots = n;
+    map->n_keys = keep;
+    map->n_asleep = 0;
     /* Readers that pinned before hold the old table: it goes with the commit that follows. */
     append_retired(map, old, map->epoch + 1);
     pthread_mutex_unlock(&map->lock);
@@ -315,6 +324,7 @@ void vx_map_destroy(struct vx_map *map)
         vx__account_free(map->device, true, table_bytes(map->n_slots), map->keys);
     }
     vx__workspace_fini(map);
+    vx__fade_fini(map);
     if (map->reader.queue)
         ops->queue_destroy(map->reader.queue);
     if (map->queue)
@@ -360,6 +370,7 @@ vx_err vx_map_clear(struct vx_map *map)
     map->heads = heads;
     map->n_slots = FIRST_SLOTS;
     map->n_keys = 0;
+    map->n_asleep = 0;
     map->cleared_epoch = ++map->epoch;
     map->newest_stamp_ns = 0;
     map->has_stamp = false;
@@ -386,6 +397,19 @@ static void box_to_m(const struct vx_map *map, const uint32_t lo[3], const uint3
     }
 }
 
+/* Caller holds the lock. */
+static void fill_memory(struct vx_map *map, struct vx_map_memory *out)
+{
+    const struct vx__totals *t = &map->totals;
+    out->topology_bytes = t->n_pages[VX__CHUNKS] * vx__page_bytes(VX__CHUNKS) +
+                          t->n_pages[VX__LEAF_PAGES] * vx__page_bytes(VX__LEAF_PAGES);
+    out->values_bytes = t->n_pages[VX__VALUE_PAGES] * vx__page_bytes(VX__VALUE_PAGES);
+    out->table_bytes = table_bytes(map->n_slots);
+    out->retired_bytes = map->retired_bytes;
+    out->scratch_bytes = __atomic_load_n(&map->array_bytes, __ATOMIC_RELAXED);
+    vx__blocks_sum(map, &out->held_bytes, &out->scratch_bytes);
+}
+
 vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out)
 {
     const struct vx__totals *t = &map->totals;
@@ -394,6 +418,7 @@ vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out)
     memcpy(out->uuid, map->uuid, 16);
     out->params = map->params;
     out->esdf_radius_voxels = map->esdf_radius;
+    vx__fade_info(map, out);
     pthread_mutex_lock(&map->lock);
     out->epoch = map->epoch;
     out->newest_stamp_ns = map->newest_stamp_ns;
@@ -403,8 +428,8 @@ vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out)
     out->n_leaves = t->n_leaf;
     out->n_tiles = t->n_tile;
     out->n_chunks = t->n_chunk;
-    for (int k = 0; k < VX__N_KINDS; k++)
-        out->used_bytes += t->n_pages[k] * vx__page_bytes((enum vx__page_kind)k);
+    fill_memory(map, &out->memory);
+    out->used_bytes = out->memory.topology_bytes + out->memory.values_bytes;
     out->has_bounds = t->chunk_min[0] <= t->chunk_max[0] && t->n_chunk;
     if (out->has_bounds) {
         box_to_m(map, t->chunk_min, t->chunk_max, 128, out->bounds_min_m, out->bounds_max_m);

@@ -59,8 +59,24 @@ struct vx__workspace {
      * than the last one needed. */
     uint32_t ahead[VX__N_KINDS], room_old[VX__N_KINDS];
     struct vx__beam_cache beams;
+    struct vx__array dead;
     struct vx__array skew_table, skew_time, skew_column, skew_origin;
     struct vx__skew_table *skew_host; /* of the last scan with several poses, or NULL */
+};
+
+/* Decay and forgetting: the clock, the sweep, what is protected. */
+struct vx__fade {
+    int64_t tick_ns;       /* a sixteenth of the half-life; 0: nothing decays */
+    int64_t clock_ns;      /* sensor time that has passed */
+    uint64_t swept;        /* buckets swept so far, all rounds together */
+    uint32_t tick;         /* of the newest commit */
+    int64_t next_clock_ns; /* the same three, once the frame is in */
+    uint64_t next_swept;
+    uint32_t next_tick, due_n;
+    uint32_t n_regions, last_id;
+    struct vx_region region[VX_MAX_REGIONS];     /* under lock */
+    struct vxk_region on_device[VX_MAX_REGIONS]; /* their form for kernels */
+    struct vx__array regions;
 };
 
 struct vx_map {
@@ -73,9 +89,11 @@ struct vx_map {
     /* writer */
     struct vxk_queue *queue;
     struct vx__workspace ws;
+    struct vx__fade fade;
     uint64_t *keys; /* table, device */
     uint32_t *heads;
     uint32_t n_slots, n_keys;
+    uint32_t n_asleep; /* keys without a version */
 
     pthread_mutex_t lock;
     uint32_t epoch;
@@ -88,12 +106,16 @@ struct vx_map {
     struct vx__retired *retired, **retired_end;
     struct vx__retired *given; /* back in the pools; the queue may still read their lists (writer only) */
     uint64_t retired_bytes;
+    uint64_t array_bytes; /* of all vx__array; atomic */
 
     pthread_mutex_t reader_lock;
     struct vx__reader_state reader;
     pthread_mutex_t held_lock; /* sizes of scratch and held blocks, so that frees need no size */
     struct vx__block *blocks;
 };
+
+/* Adds up what was handed out by vx__hold_alloc and vx__scratch_alloc. */
+void vx__blocks_sum(struct vx_map *map, uint64_t *held, uint64_t *scratch);
 
 /* Grows *array to at least `bytes` (contents are lost).  Work that uses the old block must be over. */
 vx_err vx__array_ensure(struct vx_map *map, struct vx__array *array, uint64_t bytes,

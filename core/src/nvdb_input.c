@@ -17,8 +17,8 @@ vx_err vx__nvdb_input_read(const struct vx__nvdb_input *in, uint64_t at, void *o
     uint8_t *p = out;
     if (n > in->n_bytes || at > in->n_bytes - n)
         return vx_fail(in->detail, VX_E_DATA_LOSS, "file",
-                       "is cut short: %llu bytes, at least %llu are needed", (unsigned long long)in->n_bytes,
-                       (unsigned long long)(at + n));
+                       "the file is cut short: %llu bytes, at least %llu are needed",
+                       (unsigned long long)in->n_bytes, (unsigned long long)(at + n));
     while (n) {
         ssize_t k = pread(in->fd, p, n < 1u << 30 ? n : 1u << 30, (off_t)at);
         if (k < 0 && errno == EINTR)

@@ -65,7 +65,7 @@ static vx_err put_at(struct writer *w, uint64_t at, const void *bytes, uint64_t 
             continue;
         if (k <= 0)
             return vx_fail(w->detail, errno == ENOSPC || errno == EDQUOT ? VX_E_EXHAUSTED : VX_E_UNAVAILABLE,
-                           "file", "cannot write the file: %s", strerror(errno));
+                           "file", "cannot store the file: %s", strerror(errno));
         p += k;
         at += (uint64_t)k;
         n -= (uint64_t)k;

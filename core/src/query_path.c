@@ -7,7 +7,9 @@
 enum {
     MOST_SPHERES = 4096,
     MOST_WAYPOINTS = 4096,
-    MOST_ELEMENTS = 1 << 26 /* of one launch */
+    MOST_ELEMENTS = 1 << 26, /* of one launch */
+    MOST_PATHS = 1 << 20,
+    MOST_BYTES = 1 << 26 /* of their poses */
 };
 
 _Static_assert(sizeof(struct vxk_path_answer) == sizeof(struct vx_path_answer) &&
@@ -19,6 +21,11 @@ _Static_assert(sizeof(struct vxk_path_answer) == sizeof(struct vx_path_answer) &
 _Static_assert((int)VXK_UNKNOWN_FREE == VX_UNKNOWN_FREE && (int)VXK_UNKNOWN_OCCUPIED == VX_UNKNOWN_OCCUPIED &&
                    (int)VXK_UNKNOWN_REPORT == VX_UNKNOWN_REPORT,
                "one list");
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
 
 static uint32_t n_segments(const struct vx_paths *p)
 {
@@ -68,6 +75,7 @@ vx_err vx_query_paths(struct vx_map *map, const struct vx_query_options *options
                            i / 4, (double)paths->spheres[i]);
     k.in_bytes = paths->n_waypoints * 7 * sizeof(float);
     k.common_bytes = paths->n_spheres * 4 * sizeof(float);
-    k.slice = MOST_ELEMENTS / (n_segments(paths) * paths->n_spheres);
+    k.slice = smaller(MOST_ELEMENTS / (n_segments(paths) * paths->n_spheres),
+                      smaller(MOST_BYTES / k.in_bytes, MOST_PATHS));
     return vx__ask(map, options, origin_m, &k, poses, n, answers, reply, detail);
 }

@@ -69,6 +69,14 @@ static vx_err block_alloc(struct vx_map *map, bool hold, uint64_t bytes, void **
     return VX_OK;
 }
 
+void vx__blocks_sum(struct vx_map *map, uint64_t *held, uint64_t *scratch)
+{
+    pthread_mutex_lock(&map->held_lock);
+    for (const struct vx__block *b = map->blocks; b; b = b->next)
+        *(b->hold ? held : scratch) += b->bytes;
+    pthread_mutex_unlock(&map->held_lock);
+}
+
 static void block_free(struct vx_map *map, void *ptr)
 {
     struct vx__block **at, *b = NULL;

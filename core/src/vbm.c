@@ -1,5 +1,6 @@
 /* vbm.c - the VoxelBlockManager of a batch of index grids. */
 #include "vx/vbm.h"
+#include "grid_internal.h"
 
 #include <string.h>
 
@@ -51,6 +52,8 @@ vx_err vx_vbm_build(struct vx_engine *engine, const struct vx_grid *const *grids
     memset(out, 0, sizeof *out);
     if (n == 0 || n > VXK_VBM_MAX_GRIDS)
         return vx_fail(detail, VX_E_INVALID, "n", "a batch has 1 to %d grids, got %u", VXK_VBM_MAX_GRIDS, n);
+    for (uint32_t k = 0; k < n; k++)
+        VX_TRY_RET(vx__grid_check(engine, grids[k], detail));
     const struct totals t = add_up(grids, n, NULL);
     const uint64_t n_blocks = t.chunks ? t.voxels / VXK_VBM_WIDTH + t.chunks : 0;
     if (t.leaves > UINT32_MAX || n_blocks > UINT32_MAX)

@@ -46,12 +46,12 @@ void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
     struct vx__array *const all[] = {
-        &w->zeroed,     &w->image,     &w->beam,        &w->depth,      &w->inverse,  &w->pixel,
-        &w->strip,      &w->level[0],  &w->level[1],    &w->level[2],   &w->ray,      &w->bin,
-        &w->chunk,      &w->word_of,   &w->word,        &w->code,       &w->work_of,  &w->value_of,
-        &w->record,     &w->work,      &w->active,      &w->free_,      &w->seen,     &w->sum,
-        &w->clear,      &w->acc,       &w->touch_rank,  &w->hit_mask,   &w->hit_base, &w->hit_prefix,
-        &w->skew_table, &w->skew_time, &w->skew_column, &w->skew_origin};
+        &w->zeroed,     &w->image,     &w->beam,        &w->depth,       &w->inverse,  &w->pixel,
+        &w->strip,      &w->level[0],  &w->level[1],    &w->level[2],    &w->ray,      &w->bin,
+        &w->chunk,      &w->word_of,   &w->word,        &w->code,        &w->work_of,  &w->value_of,
+        &w->record,     &w->work,      &w->active,      &w->free_,       &w->seen,     &w->sum,
+        &w->clear,      &w->acc,       &w->touch_rank,  &w->hit_mask,    &w->hit_base, &w->hit_prefix,
+        &w->skew_table, &w->skew_time, &w->skew_column, &w->skew_origin, &w->dead};
     if (map->queue)
         (void)map->device->dev->ops->wait(
             map->queue); /* an error sticks to the queue; memory is free either way */
@@ -118,6 +118,7 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
         {&w->level[2], (uint64_t)f->n_tx[2] * (uint64_t)f->n_ty[2] * sizeof *s->strip},
         {&w->chunk, (uint64_t)w->room_chunk * sizeof *s->chunk},
         {&w->word_of, (uint64_t)w->room_chunk * 256},
+        {&w->dead, (uint64_t)w->room_chunk * 4},
         {&w->word, (uint64_t)w->room_word * sizeof *s->word},
         {&w->code, (uint64_t)w->room_word * 64},
         {&w->work_of, (uint64_t)w->room_word * 256},
@@ -156,6 +157,7 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
                                   .level = {w->level[0].ptr, w->level[1].ptr, w->level[2].ptr},
                                   .chunk = w->chunk.ptr,
                                   .word_of = w->word_of.ptr,
+                                  .dead = w->dead.ptr,
                                   .word = w->word.ptr,
                                   .code = w->code.ptr,
                                   .work_of = w->work_of.ptr,

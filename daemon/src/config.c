@@ -35,6 +35,7 @@ static const struct key keys[] = {
     {"memory_cap_bytes", COUNT, AT(memory_cap_bytes), 0, 64 * TIB, NULL, "0"},
     {"spool_dir", TEXT, AT(spool_dir), 1, 255, NULL, "/var/tmp"},
     {"log_level", WORD, AT(log_level), 0, 0, levels, "info"},
+    {"esdf_period_ms", COUNT, AT(esdf_period_ms), 0, 60000, NULL, "20"},
     {"limits.sessions", COUNT, AT(limits.sessions), 1, 4096, NULL, "64"},
     {"limits.maps", COUNT, AT(limits.maps), 1, 256, NULL, "32"},
     {"limits.streams_per_session", COUNT, AT(limits.streams_per_session), 1, 256, NULL, "16"},
@@ -53,6 +54,8 @@ static const struct key keys[] = {
     {"map_defaults.esdf_max_distance_m", REAL, AT(map_defaults.esdf_max_distance_m), 0, 6300, NULL, "0"},
     {"map_defaults.frame_budget_bytes", COUNT, AT(map_defaults.frame_budget_bytes), 0, 64 * TIB, NULL, "0"},
     {"map_defaults.limit_bytes", COUNT, AT(map_defaults.limit_bytes), 0, 64 * TIB, NULL, "0"},
+    {"map_defaults.half_life_s", REAL, AT(map_defaults.half_life_s), 0, 100000, NULL, "0"},
+    {"map_defaults.forget_radius_m", REAL, AT(map_defaults.forget_radius_m), 0, 1000000, NULL, "0"},
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 

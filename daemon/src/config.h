@@ -36,6 +36,8 @@ struct vxd_map_defaults {
     double esdf_max_distance_m;
     uint64_t frame_budget_bytes;
     uint64_t limit_bytes;
+    double half_life_s;
+    double forget_radius_m;
 };
 
 struct vxd_config {
@@ -46,6 +48,7 @@ struct vxd_config {
     uint64_t memory_cap_bytes;
     char spool_dir[256];
     int log_level; /* enum vxd_log_level */
+    uint64_t esdf_period_ms;
     struct vxd_limits limits;
     struct vxd_map_defaults map_defaults;
 };

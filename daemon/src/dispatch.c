@@ -45,6 +45,7 @@ static const struct entry {
     {TYPE(MAP_INFO), ON_READ, 0, vxd_verb_map_info},
     {TYPE(MAP_DIGEST), ON_ADMIN, 0, vxd_verb_map_digest},
     {TYPE(MAP_CLEAR), ON_ADMIN, 0, vxd_verb_map_clear},
+    {TYPE(MAP_EDIT), ON_ADMIN, 0, vxd_verb_map_edit},
     {TYPE(MAP_DELETE), ON_ADMIN, 0, vxd_verb_map_delete},
     {TYPE(MAP_EXPORT), ON_ADMIN, 0, vxd_verb_map_export},
     {TYPE(MAP_IMPORT), ON_ADMIN, 1, vxd_verb_map_import},

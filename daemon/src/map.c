@@ -175,6 +175,8 @@ void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__
     out->esdf_max_distance_m = defaults->esdf_max_distance_m;
     out->frame_budget_bytes = defaults->frame_budget_bytes;
     out->limit_bytes = defaults->limit_bytes;
+    out->half_life_s = defaults->half_life_s;
+    out->forget_radius_m = defaults->forget_radius_m;
     if (!wire)
         return;
     out->voxel_size_m = wire->voxel_size_m;
@@ -192,6 +194,12 @@ void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__
         out->frame_budget_bytes = wire->frame_budget_bytes;
     if (wire->limit_bytes)
         out->limit_bytes = wire->limit_bytes;
+    if (wire->half_life_s != 0)
+        out->half_life_s = wire->half_life_s;
+    if (wire->forget_radius_m != 0)
+        out->forget_radius_m = wire->forget_radius_m;
+    out->decay_spares_seen = wire->decay_spares_seen;
+    out->sweep_words = wire->sweep_words;
 }
 
 void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp_ns, bool frame)

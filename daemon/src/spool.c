@@ -84,8 +84,8 @@ vx_err vxd_spool_fd(struct vxd_spool *spool, int *fd, struct vx_detail *detail)
     }
     *fd = spool->fd;
     return spool->fd >= 0 ? VX_OK
-                          : vx_fail(detail, VX_E_UNAVAILABLE, "spool_dir", "no file in %.120s: %s", dir,
-                                    strerror(errno));
+                          : vx_fail(detail, VX_E_UNAVAILABLE, "spool_dir", "cannot make a file in %.120s: %s",
+                                    dir, strerror(errno));
 }
 
 static vx_err transfer(struct spool_job *j, int fd)

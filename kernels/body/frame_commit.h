@@ -27,22 +27,30 @@ struct vxk_new_cell {
 VXK_FN struct vxk_new_cell vxk_new_cell(const struct vxk_frame_args *a, uint32_t i,
                                         const struct vxk_word *old)
 {
-    uint32_t cell = i & 63, code = a->s.code[i];
+    uint32_t cell = i & 63, code = a->s.code[i], flags = a->s.word[i >> 6].flags;
     struct vxk_new_cell o;
+    o.changed = flags & (VXK_WORD_DROP | VXK_WORD_NOTE) ? 1 : 0;
+    if (flags & VXK_WORD_DROP) {
+        o.leaf = o.tile = o.n_active = 0;
+        return o;
+    }
     o.leaf = old ? (uint32_t)(old->leaf >> cell & 1) : 0;
     o.tile = old ? (uint32_t)(old->tile >> cell & 1) : 0;
-    o.n_active = o.changed = 0;
+    o.n_active = 0;
     if (code == VXK_CELL_TILE) {
         o.tile = o.changed = 1;
     } else if (code == VXK_CELL_WORK) {
         uint32_t work = a->s.work_of[i], s = work < a->s.room_work ? a->s.sum[work] : 0, n_free;
         n_free = s >> 10 & 1023;
         o.n_active = s & 1023;
-        o.changed = s >> 20;
+        o.changed |= s >> 20;
         o.tile = !o.n_active && n_free == 512;
         o.leaf = !o.tile && o.n_active + n_free;
     } else if (o.leaf) {
         o.n_active = vxk_leaf_at(&a->g, old, cell)->n_active;
+    } else if (o.tile && flags & VXK_WORD_UNFREE) {
+        o.tile = 0;
+        o.changed = 1;
     }
     return o;
 }
@@ -146,6 +154,8 @@ VXK_FN void vxk_frame_gate(const struct vxk_frame_args *a, uint32_t i)
     n->fits = fits;
     n->go_records = fits ? n->n_records : 0;
     n->go_chunks = fits ? n->n_chunk : 0;
+    n->n_dead = vxk_minu(n->n_dead, s->room_chunk); /* the others wait for the next sweep */
+    n->go_dead = fits ? n->n_dead : 0;
 }
 
 /* The new record of a cell in a changed word. */
@@ -166,9 +176,9 @@ VXK_FN uint32_t vxk_new_value_page(const struct vxk_frame_args *a, const struct 
 }
 
 /* Values of the plane x of a leaf that the frame says something about, from place `rank` on. */
-VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_view *view,
-                           const struct vxk_leaf *now, const struct vxk_leaf *old, int tile, uint32_t x,
-                           uint32_t rank)
+VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell,
+                           const struct vxk_view *view, const struct vxk_leaf *now,
+                           const struct vxk_leaf *old, int tile, uint32_t x, uint32_t rank)
 {
     int gone;
     for (uint32_t y = 0; y < 8; y++) {
@@ -176,13 +186,17 @@ VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_view
         uint32_t on = (uint32_t)(now->active[x] >> (8 * y)) & 255;
         if (!on)
             continue;
-        vxk_observe_row(a, view, x, y, &row);
+        row.band = row.near = row.free = 0;
+        if (!(fw->flags & VXK_WORD_QUIET))
+            vxk_observe_row(a, view, x, y, &row);
         for (; on; on &= on - 1) {
             uint32_t k = vxk_ctz32(on), n = x << 6 | y << 3 | k, v = 0;
             int state = VXK_UNKNOWN;
             if (old && old->active[x] >> (n & 63) & 1) {
-                state = VXK_ACTIVE;
-                v = a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))];
+                int dead;
+                v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
+                                  n, (row.band | row.near | row.free) >> k & 1, &dead);
+                state = dead ? VXK_UNKNOWN : VXK_ACTIVE;
             } else if (tile || (old && old->free[x] >> (n & 63) & 1)) {
                 state = VXK_FREE;
             }
@@ -227,7 +241,7 @@ VXK_FN void vxk_frame_leaf(const struct vxk_frame_args *a, uint32_t i)
     for (uint32_t x = 0, rank = 0; x < 8; x++) {
         uint32_t more = vxk_popc64(l->active[x]);
         if (work != VXK_NONE && a->s.seen[work * 8 + x])
-            vxk_leaf_plane(a, &view, l, old, tile, x, rank);
+            vxk_leaf_plane(a, fw, cell, &view, l, old, tile, x, rank);
         else /* as it was; the values before it may have moved it */
             for (uint32_t k = 0, from = more ? vxk_leaf_rank(old, x << 6) : 0; k < more; k++)
                 a->values[vxk_leaf_value_index(l, rank + k)] =
@@ -247,7 +261,11 @@ VXK_FN void vxk_word_replace(const struct vxk_frame_args *a, const struct vxk_fr
         w->page[k] = k < n_pages ? a->s.fresh[VXK_PAGE_LEAVES][fw->leaf_page + k] : VXK_NONE;
     w->n_active = fw->n_active;
     w->changed_epoch = a->epoch;
-    w->reserved[0] = w->reserved[1] = 0;
+    w->tick = w->seen = 0;
+    if (a->fade.on && !(old && (old->leaf | old->tile) && !old->tick)) {
+        w->tick = a->fade.tick;
+        w->seen = old && !(fw->flags & (VXK_WORD_SEEN | VXK_WORD_GUARD)) ? old->seen : a->fade.tick;
+    }
     if (old && old->leaf) {
         uint32_t n = (vxk_popc64(old->leaf) + 7) / 8,
                  at = vxk_atomic_add32(&a->s.c->at_old[VXK_PAGE_LEAVES], n);
@@ -291,7 +309,7 @@ VXK_FN void vxk_word_carry(const struct vxk_word *old, struct vxk_word *w)
     w->leaf = w->tile = 0;
     for (int k = 0; k < 8; k++)
         w->page[k] = VXK_NONE;
-    w->n_active = w->changed_epoch = w->reserved[0] = w->reserved[1] = 0;
+    w->n_active = w->changed_epoch = w->tick = w->seen = 0;
 }
 
 /* Header of a chunk's new version from its sums, then the version becomes the head of its key. */
@@ -328,6 +346,8 @@ VXK_FN void vxk_chunk_publish(const struct vxk_frame_args *a, const struct vxk_f
     slot = vxk_hash_insert(a->keys, a->g.slot_mask, c->key, &inserted);
     if (inserted)
         vxk_atomic_add32(&n->n_new_key, 1);
+    else if (c->old == VXK_NONE)
+        vxk_atomic_add32(&n->n_woken, 1);
     vxk_fence();
     vxk_store32(&a->heads[slot], id);
 }
@@ -356,6 +376,15 @@ VXK_FN void vxk_frame_commit(const struct vxk_frame_args *a, uint32_t i)
         active += v->word[k].n_active;
     }
     vxk_chunk_publish(a, c, leaf, tile, active);
+}
+
+/* Element: a version that holds nothing and has no reader: it is retired, its key stays in the table. */
+#define vxk_frame_bury_args vxk_frame_args
+VXK_FN void vxk_frame_bury(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t slot = vxk_hash_find(a->g.keys, a->g.slot_mask, a->g.chunks[a->s.dead[i]].key);
+    a->s.old[VXK_PAGE_CHUNK][vxk_atomic_add32(&a->s.c->at_old[VXK_PAGE_CHUNK], 1)] = a->s.dead[i];
+    vxk_store32(&a->heads[slot], VXK_NONE);
 }
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef VXK_BODY_FRAME_SELECT_H
 #define VXK_BODY_FRAME_SELECT_H
 
-#include "frame_lidar.h"
+#include "frame_fade.h"
 
 /* What a frame may say about the voxels in a sphere.  MOVE: between what was seen through and the bands,
  * where the noise of far readings spans whole cells; it concerns active voxels only. */
@@ -68,14 +68,34 @@ VXK_FN void vxk_box_chunk(const struct vxk_frame_args *a, uint32_t i, int32_t at
     at[2] = a->lo[2] + (int32_t)(i % nz);
 }
 
+/* Looks at the chunk `at` (from chunk oc). */
+VXK_FN struct vxk_look vxk_look_chunk_at(const struct vxk_frame_args *a, const int32_t at[3],
+                                         const struct vxk_stride *by)
+{
+    struct vxk_vec3 q = vxk_to_sensor(&a->f, (float)at[0] * 128.0f + 64.0f, (float)at[1] * 128.0f + 64.0f,
+                                      (float)at[2] * 128.0f + 64.0f);
+    return vxk_frame_look(&a->f, &a->s, &q, 110.0f, 63.6f, by);
+}
 VXK_FN struct vxk_look vxk_look_chunk(const struct vxk_frame_args *a, uint32_t i, const struct vxk_stride *by)
 {
     int32_t at[3];
-    struct vxk_vec3 q;
     vxk_box_chunk(a, i, at);
-    q = vxk_to_sensor(&a->f, (float)at[0] * 128.0f + 64.0f, (float)at[1] * 128.0f + 64.0f,
-                      (float)at[2] * 128.0f + 64.0f);
-    return vxk_frame_look(&a->f, &a->s, &q, 110.0f, 63.6f, by);
+    return vxk_look_chunk_at(a, at, by);
+}
+
+/* What the frame may say about a chunk (relative to oc); *slot: in the table of touched chunks, or VXK_NONE.
+ */
+VXK_FN uint32_t vxk_frame_chunk_may(const struct vxk_frame_args *a, const int32_t at[3], uint32_t *slot)
+{
+    struct vxk_stride all = {0, 0, 1, 1};
+    struct vxk_look o = vxk_look_chunk_at(a, at, &all);
+    uint32_t may = vxk_look_says(&a->f, &o);
+    *slot = VXK_NONE;
+    if (a->f.sensor == VXK_SENSOR_LIDAR) {
+        *slot = vxk_touch_slot(a, at[0], at[1], at[2]);
+        may = (may & ~(uint32_t)VXK_MAY_HIT) | (*slot == VXK_NONE ? 0 : VXK_MAY_HIT);
+    }
+    return may;
 }
 
 /* Lists chunk i of the box when what a look said concerns it. */
@@ -109,6 +129,63 @@ VXK_FN void vxk_take_chunk(const struct vxk_frame_args *a, uint32_t i, uint32_t 
     c->slot = slot;
     c->changed = 0;
     c->fresh = VXK_NONE;
+    c->due = vxk_fade_due(&a->fade, key);
+}
+
+/* A slot of the table whose key is due: its chunk into the frame's list, unless the frame has it already. */
+VXK_FN void vxk_frame_take_due(const struct vxk_frame_args *a, uint32_t slot, uint64_t key)
+{
+    uint32_t head = a->g.heads[slot], touched, at;
+    int32_t p[3], in_box = 1;
+    struct vxk_frame_chunk *c;
+    if (head == VXK_NONE)
+        return;
+    vxk_key_xyz(key, &p[0], &p[1], &p[2]);
+    for (int k = 0; k < 3; k++) {
+        p[k] -= a->f.oc[k];
+        in_box = in_box & (p[k] >= a->lo[k]) & (p[k] < a->lo[k] + a->n[k]);
+    }
+    if (in_box && vxk_frame_chunk_may(a, p, &touched))
+        return;
+    if (!(a->g.chunks[head].n_leaf + a->g.chunks[head].n_tile)) {
+        /* holds nothing: kept only for readers of epochs in which it did */
+        if (a->g.chunks[head].epoch > a->fade.bury)
+            return;
+        at = vxk_count_up(&a->s.c->n_dead);
+        if (at < a->s.room_chunk) {
+            a->s.dead[at] = head;
+            vxk_atomic_add32(&a->s.c->n_old[VXK_PAGE_CHUNK], 1);
+        }
+        return;
+    }
+    at = vxk_count_up(&a->s.c->n_chunk);
+    if (at >= a->s.room_chunk)
+        return;
+    c = &a->s.chunk[at];
+    c->key = key;
+    c->old = head;
+    c->slot = VXK_NONE;
+    c->changed = 0;
+    c->fresh = VXK_NONE;
+    c->due = VXK_DUE_SWEEP | VXK_DUE_ONLY;
+}
+
+/* Element: (due bucket, place where it begins in the table): the keys of the bucket that were hashed there.
+ */
+#define vxk_frame_pick_due_args vxk_frame_args
+VXK_FN void vxk_frame_pick_due(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t bucket = (a->fade.due_first + i / a->fade.due_places) & (VXK_FADE_BUCKETS - 1),
+             home = (bucket + VXK_FADE_BUCKETS * (i % a->fade.due_places)) & a->g.slot_mask, slot = home;
+    for (uint32_t step = 0; step <= a->g.slot_mask; step++) {
+        uint64_t key = a->g.keys[slot];
+        uint32_t mix = (uint32_t)vxk_mix64(key);
+        if (key == VXK_NO_KEY)
+            return;
+        if ((mix & a->g.slot_mask) == home && (mix & (VXK_FADE_BUCKETS - 1)) == bucket)
+            vxk_frame_take_due(a, slot, key);
+        slot = (slot + 1) & a->g.slot_mask;
+    }
 }
 
 /* Element: a chunk of the box round the sensor's reach. */
@@ -153,18 +230,25 @@ VXK_FN void vxk_take_word(const struct vxk_frame_args *a, uint32_t i, uint32_t m
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_chunk *c = &a->s.chunk[i >> 6];
     const struct vxk_word *old = vxk_frame_old_word(a, c, i & 63);
-    uint32_t at = VXK_NONE;
-    if (f->sensor == VXK_SENSOR_LIDAR)
+    uint32_t at = VXK_NONE, flags;
+    if (c->due & VXK_DUE_ONLY)
+        may = 0;
+    else if (f->sensor == VXK_SENSOR_LIDAR)
         may = (may & ~(uint32_t)VXK_MAY_HIT) |
               (c->slot != VXK_NONE && a->s.touch_mask[(uint64_t)c->slot * 64 + (i & 63)] ? VXK_MAY_HIT : 0);
-    if (may && ((may & VXK_MAY_HIT) || !(old && old->tile == ~0ull)) &&
-        (may != VXK_MAY_MOVE || (old && old->leaf)))
+    flags = vxk_fade_word(a, c->key, i & 63, old, may != 0) | (may ? VXK_WORD_SEEN : 0);
+    if (!(may && ((may & VXK_MAY_HIT) || !(old && old->tile == ~0ull)) &&
+          (may != VXK_MAY_MOVE || (old && old->leaf))))
+        flags |= VXK_WORD_QUIET;
+    if (!(flags & VXK_WORD_QUIET) ||
+        ((may || c->due) && flags & (VXK_WORD_STALE | VXK_WORD_UNFREE | VXK_WORD_DROP | VXK_WORD_NOTE)))
         at = vxk_count_up(&a->s.c->n_word);
     a->s.word_of[i] = at;
     if (at >= a->s.room_word)
         return;
     a->s.word[at].chunk = i;
     a->s.word[at].changed = 0;
+    a->s.word[at].flags = flags;
 }
 
 /* Element: a word of a frame chunk. */
@@ -210,6 +294,8 @@ VXK_FN uint32_t vxk_cell_may(const struct vxk_frame_args *a, uint32_t i, uint32_
     const struct vxk_frame_chunk *c = &a->s.chunk[fw->chunk >> 6];
     uint32_t cell = i & 63;
     *old = vxk_frame_old_word(a, c, fw->chunk & 63);
+    if (fw->flags & VXK_WORD_QUIET)
+        return 0;
     if (a->f.sensor == VXK_SENSOR_LIDAR) {
         uint32_t hit = vxk_touched_leaf(&a->s, c->slot, fw->chunk & 63, cell);
         may = (may & ~(uint32_t)VXK_MAY_HIT) | (hit == VXK_NONE ? 0 : VXK_MAY_HIT);
@@ -226,7 +312,9 @@ VXK_FN void vxk_take_cell(const struct vxk_frame_args *a, uint32_t i, uint32_t m
                           const struct vxk_word *old)
 {
     uint32_t code = VXK_CELL_WORK;
-    if (!may)
+    if (a->s.word[i >> 6].flags & (VXK_WORD_STALE | VXK_WORD_UNFREE) && old && old->leaf >> (i & 63) & 1)
+        code = VXK_CELL_WORK;
+    else if (!may)
         code = VXK_CELL_KEEP;
     else if ((may & VXK_ALL_FREE) && !(may & VXK_MAY_HIT) && !(old && old->leaf >> (i & 63) & 1))
         code = VXK_CELL_TILE;

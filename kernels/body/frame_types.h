@@ -123,6 +123,27 @@ struct vxk_ray { /* LiDAR */
     float nd;    /* n . d */
 };
 
+/* A part of the map that does not fade: a box of voxels, or a ball in that box. */
+struct vxk_region {
+    int32_t lo[3], hi[3]; /* voxels, both ends included */
+    int32_t ball;         /* 0: all of the box */
+    int32_t reserved;
+    int64_t centre[3], r2; /* in 1/256 voxel; r2: squared */
+};
+
+/* Decay and forgetting in this commit (frame_fade.h). */
+struct vxk_fade {
+    int32_t on;
+    int32_t spare;             /* what the frame sees does not fade by the frame's own ticks */
+    uint32_t tick, before;     /* of the map with this frame, and at the commit before it */
+    uint32_t due_first, due_n; /* buckets of keys that are swept */
+    uint32_t due_places;       /* slots of the table a bucket begins at */
+    uint32_t bury;             /* no reader is pinned to an epoch before this one */
+    float forget;              /* words farther from the sensor than this are forgotten, voxels; 0: none */
+    uint32_t n_regions;
+    const struct vxk_region *region;
+};
+
 /* A chunk that the frame may change. */
 struct vxk_frame_chunk {
     uint64_t key;
@@ -130,7 +151,11 @@ struct vxk_frame_chunk {
     uint32_t slot;    /* in the frame's table of touched chunks (LiDAR) or VXK_NONE */
     uint32_t changed; /* some word changed */
     uint32_t fresh;   /* number of the new version among this frame's (after the scan) */
+    uint32_t due;     /* VXK_DUE_* */
+    uint32_t reserved;
 };
+/* It is swept; the frame says nothing about it. */
+enum { VXK_DUE_SWEEP = 1, VXK_DUE_ONLY = 2 };
 
 /* A word that the frame may change. */
 struct vxk_frame_word {
@@ -139,6 +164,17 @@ struct vxk_frame_word {
     uint64_t leaf, tile;            /* new masks */
     uint32_t n_active, n_leaf;      /* new */
     uint32_t leaf_page, value_page; /* its first among the pages that this frame takes */
+    uint32_t flags;                 /* VXK_WORD_* */
+    uint32_t reserved;
+};
+enum {
+    VXK_WORD_SEEN = 1,   /* the frame says something about it */
+    VXK_WORD_QUIET = 2,  /* nothing but what follows happens to it */
+    VXK_WORD_STALE = 4,  /* its values fade */
+    VXK_WORD_UNFREE = 8, /* its free voxels become unknown */
+    VXK_WORD_DROP = 16,  /* all of it becomes unknown */
+    VXK_WORD_GUARD = 32, /* a protected region meets it */
+    VXK_WORD_NOTE = 64   /* that it was seen has to be noted */
 };
 
 /* What the frame decided for a cell of a frame word. */
@@ -162,6 +198,9 @@ struct vxk_frame_counters {
     uint32_t fits;                  /* the frame goes ahead: frame_gate */
     uint32_t go_records, go_chunks; /* n_records and n_chunk when it does, else 0 */
     uint32_t n_new_key, n_gone_chunk, n_came_chunk;
+    uint32_t n_dead, go_dead; /* empty versions that are taken off, and the same when the frame fits */
+    uint32_t n_woken;         /* slots without a version that got one again */
+    uint32_t n_faded;         /* words that decay or forgetting rewrote */
     /* Boxes of the cells with active voxels and of all chunks (coordinates + 2^31).  Lower corners are
      * complemented, so that an empty box is all zero. */
     uint32_t leaf_not_min[3], leaf_max[3], chunk_not_min[3], chunk_max[3];
@@ -201,6 +240,7 @@ struct vxk_frame_space {
     uint64_t *hit_prefix; /* [touched leaf] hit voxels before mask word i (i = 1..7): 9 bits at 9 (i - 1) */
     uint64_t *acc;        /* [hit voxels] count << 40 | sum of (distance + 32768) */
     struct vxk_skew skew;
+    uint32_t *dead; /* [room_chunk] versions that hold nothing */
     /* ids from the pool and back to it */
     const uint32_t *fresh[VXK_N_PAGE_KINDS];
     uint32_t *old[VXK_N_PAGE_KINDS];
@@ -219,6 +259,7 @@ struct vxk_frame_args {
      * table, and bytes that the map may grow by. */
     uint32_t n_fresh[VXK_N_PAGE_KINDS], room_old[VXK_N_PAGE_KINDS];
     uint64_t room_bytes;
+    struct vxk_fade fade;
     /* commit */
     uint64_t *keys; /* the map's table, written */
     uint32_t *heads;

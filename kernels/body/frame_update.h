@@ -397,6 +397,11 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
     int32_t rect[4];
     for (int x = 0; x < 8; x++)
         clear[x] = 0;
+    if (s->word[s->work[i] >> 6].flags & VXK_WORD_QUIET) {
+        for (int x = 0; x < 8; x++)
+            a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = 0;
+        return;
+    }
     if (vxk_cell_bins(f, s, &sight.middle, rect)) {
         for (int32_t v = rect[0]; v <= rect[1]; v++) {
             for (int32_t u = rect[2]; u <= rect[3]; u++) {
@@ -531,41 +536,51 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
     struct vxk_view view = vxk_view_cell(a, fw, cell, i);
     int tile, gone;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
-    if (a->f.sensor == VXK_SENSOR_DEPTH)
+    const uint32_t fades = fw->flags & VXK_WORD_STALE, quiet = fw->flags & VXK_WORD_QUIET;
+    if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet)
         vxk_cell_looks(a, fw, cell, look, may);
     for (uint32_t x = 0; x < 8; x++) {
-        uint64_t was_active = old ? old->active[x] : 0, was_free = old ? old->free[x] : tile ? ~0ull : 0;
+        uint64_t had_active = old ? old->active[x] : 0, had_free = old ? old->free[x] : tile ? ~0ull : 0;
+        uint64_t was_active = had_active, was_free = fw->flags & VXK_WORD_UNFREE ? 0 : had_free;
         uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
         uint32_t seen;
         for (uint32_t y = 0; y < 8; y++) {
             struct vxk_row row;
-            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
-            if (a->f.sensor == VXK_SENSOR_DEPTH) {
-                uint32_t quarter = (x >> 2) * 2 + (y >> 2),
-                         of_row = vxk_row_may(a, &view, &look[quarter], may[quarter], x, y);
-                if (!of_row)
-                    continue;
-                if ((of_row & VXK_ALL_FREE) && !(of_row & VXK_MAY_HIT) && !had) {
+            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through, says = !quiet;
+            row.band = row.near = row.free = 0;
+            if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet) {
+                uint32_t quarter = (x >> 2) * 2 + (y >> 2);
+                says = vxk_row_may(a, &view, &look[quarter], may[quarter], x, y);
+                if ((says & VXK_ALL_FREE) && !(says & VXK_MAY_HIT) && !had) {
                     freed |= 255ull << (8 * y);
                     continue;
                 }
             }
-            vxk_observe_row(a, &view, x, y, &row);
+            if (says)
+                vxk_observe_row(a, &view, x, y, &row);
             band |= (uint64_t)row.band << (8 * y);
             freed |= (uint64_t)row.free << (8 * y);
             moved |= (uint64_t)(row.near | row.free) << (8 * y);
-            for (through = row.free & had; through; through &= through - 1) {
-                uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k;
-                struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
-                vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
-                          &o, &gone);
-                if (gone)
-                    cleared |= 1ull << (8 * y + k);
+            for (through = (fades ? ~0u : row.free) & had; through; through &= through - 1) {
+                uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k, v;
+                v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
+                                  n, (row.band | row.near | row.free) >> k & 1, &gone);
+                if (gone) {
+                    was_active &= ~(1ull << (8 * y + k));
+                } else if (row.free >> k & 1) {
+                    struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
+                    vxk_merge(&a->f, VXK_ACTIVE, v, &o, &gone);
+                    if (gone)
+                        cleared |= 1ull << (8 * y + k);
+                }
             }
         }
         active = (was_active | band) & ~cleared;
         free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
-        seen = active != was_active || free_now != was_free || ((band | moved) & was_active) ? 1 : 0;
+        seen = active != had_active || free_now != had_free || ((band | moved) & was_active) ||
+                       (fades && had_active)
+                   ? 1
+                   : 0;
         a->s.active[i * 8 + x] = active;
         a->s.free[i * 8 + x] = free_now;
         a->s.seen[i * 8 + x] = (uint8_t)seen;

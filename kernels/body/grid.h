@@ -30,7 +30,8 @@ struct vxk_word {           /* 64 bytes: one cache line */
     uint32_t page[8];       /* leaf pages, VXK_NONE where unused */
     uint32_t n_active;      /* active voxels = values */
     uint32_t changed_epoch; /* epoch in which a mask or value last changed */
-    uint32_t reserved[2];
+    uint32_t tick;          /* of the map's decay up to which its values have faded; 0: they never do */
+    uint32_t seen;          /* tick in which a frame last said something here, less than 16 too early */
 };
 
 struct vxk_chunk { /* 4160 bytes */

@@ -133,7 +133,7 @@ VXK_FN void vxk_load_word(const struct vxk_load_args *a, uint32_t i)
         w->page[k] = k < n_pages ? a->new_leaf_page[in->leaf_page + k] : VXK_NONE;
     w->n_active = in->n_active;
     w->changed_epoch = in->leaf | in->tile ? a->epoch : 0;
-    w->reserved[0] = w->reserved[1] = 0;
+    w->tick = w->seen = 0; /* what is loaded does not fade */
 }
 
 /* Element: a leaf record. */

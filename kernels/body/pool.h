@@ -36,7 +36,7 @@ VXK_FN void vxk_pool_move(const struct vxk_pool_move_args *a, uint32_t i)
     }
 }
 
-/* Element: a slot of the old table: into the larger one. */
+/* Element: a slot of the old table: into the new one, unless its chunk is gone. */
 struct vxk_pool_rehash_args {
     const uint64_t *old_keys;
     const uint32_t *old_heads;
@@ -47,7 +47,7 @@ struct vxk_pool_rehash_args {
 VXK_FN void vxk_pool_rehash(const struct vxk_pool_rehash_args *a, uint32_t i)
 {
     int inserted;
-    if (a->old_keys[i] == VXK_NO_KEY)
+    if (a->old_keys[i] == VXK_NO_KEY || a->old_heads[i] == VXK_NONE)
         return;
     a->heads[vxk_hash_insert(a->keys, a->slot_mask, a->old_keys[i], &inserted)] = a->old_heads[i];
 }

@@ -50,6 +50,8 @@ VXK_FN int vxk_box_read(const struct vxk_query *q, const float *p, struct vxk_bo
         b->hi[a] = (int32_t)(last < -134217728.0 ? -134217728.0 : last);
     }
     *beyond = (uint64_t)(all - inside);
+    if (inside == 0.0) /* clamped to the range's border, whose voxels it does not meet */
+        b->hi[0] = b->lo[0] - 1;
     return 1;
 }
 

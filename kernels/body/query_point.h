@@ -135,6 +135,16 @@ VXK_FN int vxk_unit(float g[3])
     return 1;
 }
 
+/* A distance rises by one a voxel.  Where interpolated centres rise by clearly less, they belong to different
+ * surfaces (the medial axis): there is no direction to speak of.  Close to a surface its sites, about a voxel
+ * apart, flatten the field too.  Makes g (in stored units a voxel) unit length; false when it has no
+ * direction.  distance: in voxels. */
+VXK_FN int vxk_esdf_direction(const struct vxk_esdf *e, float distance, float g[3])
+{
+    float unit = 256.0f * (float)e->scale, least = vxk_abs(distance) < 2.0f ? 0.5f * unit : 0.8f * unit;
+    return g[0] * g[0] + g[1] * g[1] + g[2] * g[2] >= least * least && vxk_unit(g);
+}
+
 /* Trilinear value and gradient (per voxel) from d[x << 2 | y << 1 | z] at f. */
 VXK_FN float vxk_trilinear(const float d[8], const float f[3], float g[3])
 {
@@ -150,7 +160,7 @@ VXK_FN float vxk_trilinear(const float d[8], const float f[3], float g[3])
 }
 
 /* Gradient at the centre of voxel v by differences with the face neighbours of the same kind: those that have
- * a distance and, like v, have a state or have none.  False when an axis has none. */
+ * a distance and, like v, have a state or have none.  False when an axis has none, or without a direction. */
 VXK_FN int vxk_esdf_differences(const struct vxk_esdf *e, struct vxk_esdf_cursor *c, const int32_t v[3],
                                 uint32_t stored, float g[3])
 {
@@ -169,7 +179,7 @@ VXK_FN int vxk_esdf_differences(const struct vxk_esdf *e, struct vxk_esdf_cursor
             return 0;
         g[a] = sum / n;
     }
-    return vxk_unit(g);
+    return vxk_esdf_direction(e, here / (256.0f * (float)e->scale), g);
 }
 
 /* The eight centres around a spot, b the lowest: false when one has no state or no distance. */
@@ -231,7 +241,7 @@ VXK_FN uint32_t vxk_probe(const struct vxk_query *q, const struct vxk_spot *s, f
     vxk_spot_corner(s, b, f);
     if (vxk_esdf_corners(&q->esdf, &cursor, b, d)) {
         *distance = vxk_trilinear(d, f, g) * unit;
-        if (vxk_unit(g))
+        if (vxk_esdf_direction(&q->esdf, *distance, g))
             return VXK_Q_DISTANCE | VXK_Q_GRADIENT;
     } else {
         *distance = vxk_esdf_signed(stored) * unit;

@@ -218,7 +218,7 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
         }
     }
 }
-VXK_TUNED_LAUNCH(frame_cell, cell, THREADS, WARPS, 16)
+VXK_TUNED_LAUNCH_IF(frame_cell, cell, THREADS, WARPS, 16, !a->fade.on)
 
 /* A cell's beams: where it is, and the bins that may hold them. */
 struct aim {

@@ -462,7 +462,7 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
         }
     }
 }
-VXK_TUNED_LAUNCH(frame_leaf, leaf, LEAF_THREADS, LEAVES, 16)
+VXK_TUNED_LAUNCH_IF(frame_leaf, leaf, LEAF_THREADS, LEAVES, 16, !a->fade.on)
 
 /* Chunks: words, retired pages, headers */
 

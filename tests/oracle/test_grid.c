@@ -418,6 +418,7 @@ START_TEST(refusals)
         ck_refused(vx_grid_from_voxels(grid_engine, &v, 1, &r, detail), VX_E_INVALID, "ijk");
         ck_assert_ptr_null(r);
     }
+    ck_refused(vx_grid_from_voxels(grid_engine, NULL, 1, &r, detail), VX_E_INVALID, "batches");
     v.ijk = NULL;
     ck_refused(vx_grid_from_voxels(grid_engine, &v, 1, &r, detail), VX_E_INVALID, "ijk");
     vs_add(&s, 1, 2, 3);
@@ -444,6 +445,31 @@ START_TEST(refusals)
     grid_check(g, &s, "untouched");
     vx_grid_destroy(g);
     vx_grid_destroy(NULL);
+    vs_free(&s);
+    grid_close();
+}
+END_TEST
+
+/* Batches that begin at the same place of the host's memory, the later ones longer or shorter. */
+START_TEST(batches_of_one_array)
+{
+    struct voxel_set s = {0};
+    struct vx_detail detail;
+    struct vx_grid *g;
+    int32_t ijk[3000][3];
+    grid_open(0);
+    for (int k = 0; k < 3000; k++) {
+        ijk[k][0] = k % 300 * 7;
+        ijk[k][1] = k / 300;
+        ijk[k][2] = -k;
+        vs_add(&s, ijk[k][0], ijk[k][1], ijk[k][2]);
+    }
+    vs_sort(&s);
+    const struct vx_voxels v[] = {
+        {.ijk = ijk[0], .n = 5}, {.ijk = ijk[0], .n = 3000}, {.ijk = ijk[0], .n = 2}};
+    ck_ok(vx_grid_from_voxels(grid_engine, v, 3, &g, &detail));
+    grid_check(g, &s, "batches of one array");
+    vx_grid_destroy(g);
     vs_free(&s);
     grid_close();
 }
@@ -524,6 +550,7 @@ int main(int argc, char **argv)
     ck_add(s, many_chunks, 1);
     ck_add(s, from_map, 2);
     ck_add(s, download_parts, 1);
+    ck_add(s, batches_of_one_array, 1);
     ck_add(s, refusals, 1);
     ck_add(s, no_memory, 5);
     return core_test_main(argc, argv, s);

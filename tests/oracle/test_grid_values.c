@@ -485,6 +485,12 @@ START_TEST(refusals)
     bad.type = VX_V_U64;
     ck_refused(vx_grid_prune_values(grid_engine, g, &bad, VX_LESS, 0.5, &r, detail), "threshold");
     ck_refused(vx_grid_inject(grid_engine, NULL, &c, g, &c, NULL, detail), "grid");
+    ck_ok(
+        vx_grid_from_voxels(grid_engine, NULL, 0, &r, NULL)); /* nothing to carry, however many components */
+    bad = c;
+    bad.n_components = UINT32_MAX;
+    ck_ok(vx_grid_inject(grid_engine, g, &bad, r, &bad, NULL, NULL));
+    vx_grid_destroy(r);
     vx_engine_free(grid_engine, c.data);
     vx_grid_destroy(g);
     vs_free(&s);

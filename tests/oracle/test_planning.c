@@ -561,6 +561,22 @@ START_TEST(nightmares)
         ck_assert_uint_eq(b[i].status, VX_Q_OUTSIDE);
         ck_assert_uint_eq(b[i].n_free + b[i].n_occupied, 0);
     }
+    /* behind each border: every voxel counts once, and those at the border not at all */
+    for (int k = 0; k < 6; k++) {
+        uint64_t all = 1;
+        for (int axis = 0; axis < 3; axis++) {
+            box[0][axis] = axis != k / 2 ? 0 : k % 2 ? 3e7f : -3e7f - 6;
+            box[0][3 + axis] = axis != k / 2 ? 1 : box[0][axis] + 6;
+            const double from = in_voxels(&s, (double)box[0][axis], axis),
+                         to = in_voxels(&s, (double)box[0][3 + axis], axis);
+            all *= (uint64_t)(ceil(to) - floor(from));
+        }
+        ck_assert_int_eq(vx_query_boxes(s.map, NULL, s.origin, box[0], 1, b, &reply, &detail), VX_OK);
+        ck_assert_uint_eq(b[0].status, VX_Q_OUTSIDE);
+        ck_assert_uint_eq(b[0].n_free + b[0].n_occupied, 0);
+        ck_assert_uint_eq(b[0].n_unknown, all);
+    }
+    memset(box[0], 0, sizeof box[0]);
     /* empty batches */
     ck_assert_int_eq(vx_query_paths(s.map, NULL, s.origin, &q, NULL, 0, NULL, &reply, &detail), VX_OK);
     ck_assert_int_eq(vx_query_boxes(s.map, NULL, s.origin, NULL, 0, NULL, &reply, &detail), VX_OK);

@@ -338,6 +338,11 @@ START_TEST(refusals)
     ck_assert_int_eq(vx_vbm_build(grid_engine, many, 257, &vbm, &detail), VX_E_INVALID);
     ck_assert_str_eq(detail.field, "n");
     vx_vbm_drop(grid_engine, &vbm); /* an empty one */
+    many[3] = NULL;
+    ck_assert_int_eq(vx_vbm_build(grid_engine, many, 5, &vbm, &detail), VX_E_INVALID);
+    ck_assert_str_eq(detail.field, "grid");
+    vx_vbm_drop(grid_engine, &vbm);
+    many[3] = b.grid[0];
     ck_ok(vx_vbm_build(grid_engine, many, 256, &vbm, &detail));
     ck_assert_uint_eq(vbm.n_voxels, 256);
     vx_vbm_drop(grid_engine, &vbm);

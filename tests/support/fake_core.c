@@ -114,6 +114,26 @@ void vx_map_destroy(struct vx_map *map)
     free(map);
 }
 
+vx_err vx_map_protect(struct vx_map *map, struct vx_region *region, struct vx_detail *detail)
+{
+    (void)map;
+    (void)region;
+    return vx_fail(detail, VX_E_UNIMPLEMENTED, "region", "the fake core protects nothing");
+}
+
+vx_err vx_map_unprotect(struct vx_map *map, uint32_t id, struct vx_detail *detail)
+{
+    (void)map;
+    return vx_fail(detail, VX_E_NOT_FOUND, "region", "the fake core has no region %u", id);
+}
+
+uint32_t vx_map_regions(struct vx_map *map, struct vx_region out[VX_MAX_REGIONS])
+{
+    (void)map;
+    (void)out;
+    return 0;
+}
+
 vx_err vx_map_clear(struct vx_map *map)
 {
     pthread_mutex_lock(&map->mutex);

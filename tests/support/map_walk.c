@@ -132,6 +132,22 @@ static void walk_leaf(struct reader *r, const struct vxk_leaf *l, const int32_t 
     }
 }
 
+static void add_word(struct map_walk *w, const struct vxk_word *word, uint32_t number,
+                     const int32_t corner[3])
+{
+    struct walk_word *to;
+    if (w->n_words == w->room_words) {
+        w->room_words = w->room_words ? 2 * w->room_words : 64;
+        w->words = get(realloc(w->words, w->room_words * sizeof *w->words));
+    }
+    to = &w->words[w->n_words++];
+    to->at[0] = corner[0] + (int32_t)(number >> 4) * 32;
+    to->at[1] = corner[1] + (int32_t)(number >> 2 & 3) * 32;
+    to->at[2] = corner[2] + (int32_t)(number & 3) * 32;
+    to->tick = word->tick;
+    to->seen = word->seen;
+}
+
 static void walk_word(struct reader *r, const struct vxk_chunk *c, uint32_t number, const int32_t corner[3])
 {
     const struct vxk_word *word = &c->word[number];
@@ -140,8 +156,11 @@ static void walk_word(struct reader *r, const struct vxk_chunk *c, uint32_t numb
     int32_t at[3];
     if (word->leaf & word->tile)
         fault(w, "chunk %llx word %u: a cell is leaf and tile", (unsigned long long)c->key, number);
-    if (word->reserved[0] | word->reserved[1])
-        fault(w, "chunk %llx word %u: reserved bytes are set", (unsigned long long)c->key, number);
+    if (word->seen > word->tick)
+        fault(w, "chunk %llx word %u: seen in tick %u of %u", (unsigned long long)c->key, number, word->seen,
+              word->tick);
+    if (word->leaf | word->tile)
+        add_word(w, word, number, corner);
     if ((word->leaf | word->tile) && (word->changed_epoch == 0 || word->changed_epoch > c->epoch))
         fault(w, "chunk %llx word %u: changed in epoch %u of %u", (unsigned long long)c->key, number,
               word->changed_epoch, c->epoch);
@@ -407,6 +426,7 @@ void map_walk_free(struct map_walk *w)
     if (w) {
         free(w->leaves);
         free(w->tiles);
+        free(w->words);
     }
     free(w);
 }

@@ -17,12 +17,19 @@ struct walk_leaf {
     uint32_t value[512]; /* by voxel number; 0 where not active */
 };
 
+struct walk_word { /* a word that holds something */
+    int32_t at[3]; /* first voxel */
+    uint32_t tick, seen;
+};
+
 struct map_walk {
     char fault[256]; /* the first broken invariant, "" when all hold */
     uint32_t n_chunks, n_leaves, n_tiles;
     uint64_t n_active;
-    struct walk_leaf *leaves;                                              /* in key, word and cell order */
-    int32_t (*tiles)[3];                                                   /* first voxels */
+    struct walk_leaf *leaves; /* in key, word and cell order */
+    int32_t (*tiles)[3];      /* first voxels */
+    struct walk_word *words;
+    uint32_t n_words, room_words;
     uint32_t *ids[VX__N_KINDS], n_ids[VX__N_KINDS], room_ids[VX__N_KINDS]; /* pages in use */
     uint32_t room_leaves, room_tiles;
     int32_t chunk_min[3], chunk_max[3]; /* of the chunks that hold something */

@@ -44,8 +44,8 @@ static vx_err open_socket(struct vxc__endpoint *endpoint, struct vx_detail *deta
     const int linger = LINGER_MS, handshake = HANDSHAKE_MS,
               watched = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED;
     snprintf(address, sizeof address, "ipc://%s", path);
-    snprintf(monitor, sizeof monitor, "inproc://%s", SOCKET_NAMES[endpoint->place]);
-    endpoint->reached = false;
+    /* a new name each time: a socket that was closed may still hold the last one */
+    snprintf(monitor, sizeof monitor, "inproc://monitor-%u", ++client->n_monitors);
     endpoint->socket = zmq_socket(client->context, ZMQ_DEALER);
     endpoint->monitor = zmq_socket(client->context, ZMQ_PAIR);
     if (!endpoint->socket || !endpoint->monitor ||
@@ -275,6 +275,7 @@ vx_err vxc__endpoint_greet(struct vxc_client *client, enum vxc__place place, str
         vxc__wait(client, 0); /* a lost connection is noticed before the next request, not by its silence */
     if (endpoint->greeted)
         return VX_OK;
+    endpoint->reached = false; /* by this attempt */
     if (!endpoint->socket)
         VX_TRY_RET(open_socket(endpoint, detail));
 

@@ -42,13 +42,17 @@ vx_err vxc_map_import(struct vxc_client *client, const char *name, const struct 
     struct vxc__exchange x;
     VX_TRY_RET(vxc__check_map(name, detail));
     if (!options->n_bytes)
-        return vx_fail(detail, VX_E_DATA_LOSS, "file", "is empty");
+        return vx_fail(detail, VX_E_DATA_LOSS, "file", "the file is empty");
     if (p->voxel_size_m != 0 || p->origin_m[0] != 0 || p->origin_m[1] != 0 || p->origin_m[2] != 0)
         return vx_fail(detail, VX_E_INVALID, "params", "voxel size and origin come from the file");
     params.truncation_voxels = p->truncation_voxels;
     params.esdf_max_distance_m = p->esdf_max_distance_m;
     params.frame_budget_bytes = p->frame_budget_bytes;
     params.limit_bytes = p->limit_bytes;
+    params.half_life_s = p->half_life_s;
+    params.decay_spares_seen = p->decay_spares_seen;
+    params.forget_radius_m = p->forget_radius_m;
+    params.sweep_words = p->sweep_words;
     body.map = vxc__bytes_of(name);
     body.file_bytes = options->n_bytes;
     body.params = &params;

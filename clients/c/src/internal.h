@@ -40,6 +40,7 @@ struct vxc_client {
     char server[65];
     uint32_t connect_timeout_ms, timeout_ms;
     uint64_t next_req_id;
+    uint32_t n_monitors; /* opened so far */
     struct vxc__limits limits;
     struct vxc__endpoint endpoint[VXC__N_PLACES];
     struct vxc__exchange *exchange; /* the request that waits, or NULL */
@@ -144,6 +145,7 @@ bool vxc__take_interrupt(struct vxc_client *client);
 /* ---- maps.c */
 
 void vxc__info_of(const Voxeld__V1__MapInfoReply *in, struct vxc_map_info *out);
+void vxc__memory_of(const Voxeld__V1__MapMemory *in, struct vxc_map_memory *out);
 void vxc__state_of(const Voxeld__V1__MapState *in, struct vxc_map_state *out);
 /* Copies a bytes field into a string of n bytes, cut where it is too long. */
 void vxc__text_of(ProtobufCBinaryData in, char *out, size_t n);

@@ -65,6 +65,37 @@ static void params_of(const Voxeld__V1__MapParams *in, struct vxc_map_params *ou
     out->esdf_max_distance_m = in->esdf_max_distance_m;
     out->frame_budget_bytes = in->frame_budget_bytes;
     out->limit_bytes = in->limit_bytes;
+    out->half_life_s = in->half_life_s;
+    out->decay_spares_seen = in->decay_spares_seen;
+    out->forget_radius_m = in->forget_radius_m;
+    out->sweep_words = in->sweep_words;
+}
+
+void vxc__memory_of(const Voxeld__V1__MapMemory *in, struct vxc_map_memory *out)
+{
+    memset(out, 0, sizeof *out);
+    if (!in)
+        return;
+    out->topology_bytes = in->topology_bytes;
+    out->values_bytes = in->values_bytes;
+    out->table_bytes = in->table_bytes;
+    out->held_bytes = in->held_bytes;
+    out->retired_bytes = in->retired_bytes;
+    out->scratch_bytes = in->scratch_bytes;
+}
+
+static void region_of(const Voxeld__V1__Region *in, struct vxc_region *out)
+{
+    memset(out, 0, sizeof *out);
+    out->id = in->id;
+    out->ball = in->shape_case == VOXELD__V1__REGION__SHAPE_BALL;
+    if (out->ball) {
+        vec3_of(in->ball->centre_m, out->centre_m);
+        out->radius_m = in->ball->radius_m;
+    } else if (in->shape_case == VOXELD__V1__REGION__SHAPE_BOX) {
+        vec3_of(in->box->min_m, out->min_m);
+        vec3_of(in->box->max_m, out->max_m);
+    }
 }
 
 void vxc__info_of(const Voxeld__V1__MapInfoReply *in, struct vxc_map_info *out)
@@ -81,6 +112,11 @@ void vxc__info_of(const Voxeld__V1__MapInfoReply *in, struct vxc_map_info *out)
     out->used_bytes = in->used_bytes;
     out->bytes_per_voxel = in->bytes_per_voxel;
     out->esdf_radius_voxels = in->esdf_radius_voxels;
+    out->decay_clock_s = in->decay_clock_s;
+    out->sweep_lag_s = in->sweep_lag_s;
+    vxc__memory_of(in->memory, &out->memory);
+    for (size_t i = 0; i < in->n_regions && i < VXC_MAX_REGIONS; i++)
+        region_of(in->regions[i], &out->region[out->n_regions++]);
     out->has_bounds = in->bounds != NULL;
     if (in->bounds) {
         const Voxeld__V1__Box *active = in->active ? in->active : in->bounds;
@@ -113,6 +149,10 @@ vx_err vxc_map_create(struct vxc_client *client, const char *name, const struct 
     values.esdf_max_distance_m = params->esdf_max_distance_m;
     values.frame_budget_bytes = params->frame_budget_bytes;
     values.limit_bytes = params->limit_bytes;
+    values.half_life_s = params->half_life_s;
+    values.decay_spares_seen = params->decay_spares_seen;
+    values.forget_radius_m = params->forget_radius_m;
+    values.sweep_words = params->sweep_words;
     body.map = vxc__bytes_of(name);
     body.params = &values;
     header.body_case = VOXELD__V1__HEADER__BODY_MAP_CREATE;
@@ -228,4 +268,66 @@ vx_err vxc_map_delete(struct vxc_client *client, const char *name, struct vx_det
     header.body_case = VOXELD__V1__HEADER__BODY_MAP_DELETE;
     header.map_delete = &body;
     return change(client, &header, NULL, detail);
+}
+
+/* ------------------------------------------------------------------ protected regions */
+
+static vx_err edit(struct vxc_client *client, Voxeld__V1__MapEdit *body, uint32_t *last_id,
+                   struct vx_detail *detail)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    struct vxc__exchange x;
+    header.body_case = VOXELD__V1__HEADER__BODY_MAP_EDIT;
+    header.map_edit = body;
+    const vx_err err =
+        vxc__call(client, VXC__ADMIN, &header, NULL, 0, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY, &x, detail);
+    if (err == VX_OK && last_id && x.answer->map_info_reply->n_regions)
+        *last_id = x.answer->map_info_reply->regions[x.answer->map_info_reply->n_regions - 1]->id;
+    vxc__exchange_fini(&x);
+    return err;
+}
+
+static void vec3_to(const double in[3], Voxeld__V1__Vec3 *out)
+{
+    voxeld__v1__vec3__init(out);
+    out->x = in[0];
+    out->y = in[1];
+    out->z = in[2];
+}
+
+vx_err vxc_map_protect(struct vxc_client *client, const char *name, struct vxc_region *region,
+                       struct vx_detail *detail)
+{
+    Voxeld__V1__MapEdit body = VOXELD__V1__MAP_EDIT__INIT;
+    Voxeld__V1__Region shape = VOXELD__V1__REGION__INIT;
+    Voxeld__V1__Box box = VOXELD__V1__BOX__INIT;
+    Voxeld__V1__Ball ball = VOXELD__V1__BALL__INIT;
+    Voxeld__V1__Vec3 a, b;
+    VX_TRY_RET(vxc__check_map(name, detail));
+    vec3_to(region->ball ? region->centre_m : region->min_m, &a);
+    vec3_to(region->max_m, &b);
+    ball.centre_m = box.min_m = &a;
+    ball.radius_m = region->radius_m;
+    box.max_m = &b;
+    if (region->ball) {
+        shape.shape_case = VOXELD__V1__REGION__SHAPE_BALL;
+        shape.ball = &ball;
+    } else {
+        shape.shape_case = VOXELD__V1__REGION__SHAPE_BOX;
+        shape.box = &box;
+    }
+    body.map = vxc__bytes_of(name);
+    body.edit_case = VOXELD__V1__MAP_EDIT__EDIT_PROTECT;
+    body.protect = &shape;
+    return edit(client, &body, &region->id, detail);
+}
+
+vx_err vxc_map_unprotect(struct vxc_client *client, const char *name, uint32_t id, struct vx_detail *detail)
+{
+    Voxeld__V1__MapEdit body = VOXELD__V1__MAP_EDIT__INIT;
+    VX_TRY_RET(vxc__check_map(name, detail));
+    body.map = vxc__bytes_of(name);
+    body.edit_case = VOXELD__V1__MAP_EDIT__EDIT_UNPROTECT;
+    body.unprotect = id;
+    return edit(client, &body, NULL, detail);
 }

@@ -72,6 +72,7 @@ static bool copy_maps(const Voxeld__V1__StatsReport *in, struct vxc_stats *out)
         to->n_refused = from->n_refused;
         to->n_voxels = from->n_voxels;
         to->used_bytes = from->used_bytes;
+        vxc__memory_of(from->memory, &to->memory);
         to->n_waiting_frames = from->n_waiting_frames;
         to->n_waiting_requests = from->n_waiting_requests;
         if (!copy_latencies(from->latencies, from->n_latencies, &to->latencies, &to->n_latencies))

@@ -291,7 +291,7 @@ static vx_err lost(struct vx_detail *detail)
  */
 static vx_err await(struct vxc_stream *s, uint64_t n, struct vx_detail *detail)
 {
-    enum { SLICE_MS = 50 };
+    enum { SLICE_MS = 50, CREDIT_MS = 5000 };
     struct vxc_client *client = s->client;
     uint64_t since = vxc__now_ms(), seen_waiting = s->n_waiting, seen_credit = s->credit_frames;
     for (;;) {
@@ -311,6 +311,12 @@ static vx_err await(struct vxc_stream *s, uint64_t n, struct vx_detail *detail)
             seen_credit = s->credit_frames;
             since = now;
         }
+        /* every frame has its answer, which gives its credit back: more than this does not come */
+        if (n > s->credit_bytes && s->credit_frames > 0 && s->n_waiting == 0 && now - since >= CREDIT_MS)
+            return vx_fail(detail, VX_E_EXHAUSTED, "data",
+                           "the frame has %llu bytes, the daemon gives a stream credit for %llu (its "
+                           "limits.credit_bytes)",
+                           (unsigned long long)n, (unsigned long long)s->credit_bytes);
         if (now - since >= client->timeout_ms)
             return vx_fail(detail, VX_E_DEADLINE, "stream", "the daemon has taken no frame for %u ms",
                            client->timeout_ms);

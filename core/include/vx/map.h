@@ -23,8 +23,14 @@ struct vx_map_params {
     double voxel_size_m; /* edge of a voxel, 1e-4 .. 100 */
     double origin_m[3];  /* world position of voxel (0,0,0)'s lower corner */
     enum vx_mode mode;
-    double truncation_voxels;    /* TSDF: half width of the band, 1 .. 16; default 3 */
-    double esdf_max_distance_m;  /* R: distances saturate here; 0 = 10 voxels; at most 63 voxels */
+    double truncation_voxels;   /* TSDF: half width of the band, 1 .. 16; default 3 */
+    double esdf_max_distance_m; /* R: distances saturate here; 0 = 10 voxels; at most 63 voxels */
+    /* Decay: evidence halves in this much sensor time, 0.01 .. 1e5; 0 = never.  What has none left is
+     * unknown. */
+    double half_life_s;
+    bool decay_spares_seen; /* what a frame sees does not decay by the time since the frame before it */
+    double forget_radius_m; /* what is farther from the sensor is forgotten; 0 = nothing is */
+    uint32_t sweep_words; /* blocks of 32^3 voxels that one commit looks through for both, about; 0 = 4096 */
     uint64_t frame_budget_bytes; /* growth that one frame may cause; 0 = an eighth of the pool's cap */
     uint64_t limit_bytes;        /* pool bytes this map may hold; 0 = the pool's cap */
 };
@@ -33,6 +39,16 @@ struct vx_map_params {
 void vx_map_params_default(struct vx_map_params *params);
 /* VX_OK when `name` is [A-Za-z0-9._-]{1,64}. */
 vx_err vx_map_check_name(const char *name, struct vx_detail *detail);
+
+/* Bytes that a map holds on the device. */
+struct vx_map_memory {
+    uint64_t topology_bytes; /* chunks and leaf records of the newest epoch */
+    uint64_t values_bytes;   /* their values */
+    uint64_t table_bytes;    /* keys */
+    uint64_t held_bytes;     /* distance field and cached meshes */
+    uint64_t retired_bytes;  /* of older epochs that readers may still see */
+    uint64_t scratch_bytes;  /* work space of frames and queries */
+};
 
 struct vx_map_info {
     char name[VX_NAME_MAX + 1];
@@ -55,6 +71,9 @@ struct vx_map_info {
                                     frame */
     double active_max_m[3];      /* (it grows only, until a clear); equal to bounds when there was none */
     uint32_t esdf_radius_voxels; /* R in voxels, 1 .. 63 */
+    double decay_clock_s;        /* the map's clock */
+    double sweep_lag_s;          /* how far the sweep is behind it, for lack of sweep_words */
+    struct vx_map_memory memory; /* its parts; used_bytes = topology + values */
 };
 
 /* Creates an empty map on a device.
@@ -70,6 +89,30 @@ vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out);
 /* SHA-256 over (chunk key, content) in key order; DESIGN section 3.  *epoch (may be NULL) = the epoch it
  * speaks of. */
 vx_err vx_map_digest(struct vx_map *map, uint8_t digest[32], uint64_t *epoch);
+
+/* ------------------------------------------------------------------ protected regions */
+
+enum { VX_MAX_REGIONS = 64 };
+
+/* What lies in it neither decays nor is forgotten; frames change it as ever. */
+struct vx_region {
+    uint32_t id; /* given by vx_map_protect, from 1 */
+    bool ball;   /* false: the box min_m .. max_m; true: radius_m round centre_m */
+    double min_m[3], max_m[3];
+    double centre_m[3], radius_m;
+};
+
+/*
+ * Protects a region.  Voxels whose centre lies in it keep what they have; free space is kept in blocks of
+ * 32^3 voxels that it touches.  Immune without this: all blocks of an imported map that have not been empty
+ * since. Errors: VX_E_INVALID not finite, empty, or farther from the origin than the map reaches;
+ * VX_E_EXHAUSTED 64 regions. Thread: the writer.
+ */
+vx_err vx_map_protect(struct vx_map *map, struct vx_region *region, struct vx_detail *detail);
+/* Ends a region.  Errors: VX_E_NOT_FOUND.  Thread: the writer. */
+vx_err vx_map_unprotect(struct vx_map *map, uint32_t id, struct vx_detail *detail);
+/* The regions in order of their ids; returns their number.  Thread: any. */
+uint32_t vx_map_regions(struct vx_map *map, struct vx_region out[VX_MAX_REGIONS]);
 
 /* ------------------------------------------------------------------ frames */
 

@@ -15,7 +15,7 @@ enum vx_state { VX_STATE_UNKNOWN = 0, VX_STATE_FREE = 1, VX_STATE_OCCUPIED = 2 }
 /* Per-item status bits. */
 enum {
     VX_Q_DISTANCE = 1,        /* distance_m is defined: a surface is within R */
-    VX_Q_GRADIENT = 2,        /* gradient is defined, unit length */
+    VX_Q_GRADIENT = 2,        /* gradient is defined, unit length; not where surfaces are equally near */
     VX_Q_OUTSIDE = 4,         /* the point is not finite or outside the voxel range: state unknown */
     VX_Q_TOUCHES_UNKNOWN = 8, /* spheres: some voxel whose cube the sphere meets is unknown */
     VX_Q_COLLIDES = 16        /* spheres: a known surface or occupied voxel centre is within the radius */
@@ -34,6 +34,10 @@ struct vx_query_options {
     uint64_t min_epoch; /* the answer is from this epoch or newer; the ESDF is refreshed first if needed */
     bool (*cancelled)(void *context); /* asked between kernels; may be NULL */
     void *context;
+    /* A distance field that was brought up to date less than esdf_period_ns before now_ns is new enough,
+     * unless min_epoch is newer: the whole answer is then from its epoch.  By the caller's clock; 0 = the
+     * newest epoch always. */
+    uint64_t now_ns, esdf_period_ns;
 };
 
 struct vx_point_answer { /* 24 bytes; what the wire carries */

@@ -152,8 +152,8 @@ static vx_err check_order(const struct vxd_stream *stream, const Voxeld__V1__Fra
                        (unsigned long long)stream->last_seq, (unsigned long long)wire->seq);
     if (stream->last_seq && wire->stamp_ns < stream->last_stamp_ns && !wire->reset)
         return vx_fail(detail, VX_E_ORDER, "stamp_ns",
-                       "runs backwards by %lld ns; set reset if that is meant",
-                       (long long)(stream->last_stamp_ns - wire->stamp_ns));
+                       "runs backwards by %llu ns; set reset if that is meant",
+                       (unsigned long long)stream->last_stamp_ns - (unsigned long long)wire->stamp_ns);
     return VX_OK;
 }
 

@@ -3,6 +3,9 @@
 #include "verbs.h"
 #include "vx/nvdb.h"
 
+#include <stdio.h>
+#include <string.h>
+
 struct export_request {
     struct vxd_request base;
     struct vx_nvdb_export options;
@@ -14,7 +17,12 @@ static vx_err run(struct vxd_request *request)
     struct export_request *e = (struct export_request *)request;
     int fd;
     VX_TRY_RET(vxd_spool_fd(request->spool, &fd, &request->detail));
-    return vx_nvdb_write(request->map->core, &e->options, fd, &e->summary, &request->reply, &request->detail);
+    const vx_err err =
+        vx_nvdb_write(request->map->core, &e->options, fd, &e->summary, &request->reply, &request->detail);
+    if (err != VX_OK &&
+        strcmp(request->detail.field, "file") == 0) /* not the one that the caller will have */
+        snprintf(request->detail.field, sizeof request->detail.field, "spool_dir");
+    return err;
 }
 
 /* How large a file is, is known only now. */

@@ -52,6 +52,51 @@ static void params_fill(const struct vx_map_params *params, Voxeld__V1__Vec3 *or
     out->esdf_max_distance_m = params->esdf_max_distance_m;
     out->frame_budget_bytes = params->frame_budget_bytes;
     out->limit_bytes = params->limit_bytes;
+    out->half_life_s = params->half_life_s;
+    out->decay_spares_seen = params->decay_spares_seen;
+    out->forget_radius_m = params->forget_radius_m;
+    out->sweep_words = params->sweep_words;
+}
+
+void vxd_map_memory_fill(const struct vx_map_memory *memory, Voxeld__V1__MapMemory *out)
+{
+    voxeld__v1__map_memory__init(out);
+    out->topology_bytes = memory->topology_bytes;
+    out->values_bytes = memory->values_bytes;
+    out->table_bytes = memory->table_bytes;
+    out->held_bytes = memory->held_bytes;
+    out->retired_bytes = memory->retired_bytes;
+    out->scratch_bytes = memory->scratch_bytes;
+}
+
+struct regions {
+    Voxeld__V1__Region region[VX_MAX_REGIONS], *list[VX_MAX_REGIONS];
+    struct box box[VX_MAX_REGIONS];
+    Voxeld__V1__Ball ball[VX_MAX_REGIONS];
+    Voxeld__V1__Vec3 centre[VX_MAX_REGIONS];
+};
+
+static void regions_fill(const struct vxd_map *map, struct regions *r, Voxeld__V1__MapInfoReply *out)
+{
+    struct vx_region in[VX_MAX_REGIONS];
+    out->n_regions = vx_map_regions(map->core, in);
+    out->regions = r->list;
+    for (size_t i = 0; i < out->n_regions; ++i) {
+        r->list[i] = &r->region[i];
+        voxeld__v1__region__init(&r->region[i]);
+        r->region[i].id = in[i].id;
+        if (in[i].ball) {
+            voxeld__v1__ball__init(&r->ball[i]);
+            vec3_fill(in[i].centre_m, &r->centre[i]);
+            r->ball[i].centre_m = &r->centre[i];
+            r->ball[i].radius_m = in[i].radius_m;
+            r->region[i].shape_case = VOXELD__V1__REGION__SHAPE_BALL;
+            r->region[i].ball = &r->ball[i];
+        } else {
+            r->region[i].shape_case = VOXELD__V1__REGION__SHAPE_BOX;
+            r->region[i].box = box_fill(in[i].min_m, in[i].max_m, &r->box[i]);
+        }
+    }
 }
 
 void vxd_map_info_send(struct vxd_request *request, const struct vxd_map *map, const struct vx_map_info *info)
@@ -62,6 +107,8 @@ void vxd_map_info_send(struct vxd_request *request, const struct vxd_map *map, c
     Voxeld__V1__MapParams params;
     Voxeld__V1__Vec3 origin;
     struct box bounds, active;
+    struct regions regions;
+    Voxeld__V1__MapMemory memory;
     vxd_map_reply_from_info(info, &request->reply);
     vxd_map_state_fill(map, &request->reply, &state);
     params_fill(&info->params, &origin, &params);
@@ -80,6 +127,11 @@ void vxd_map_info_send(struct vxd_request *request, const struct vxd_map *map, c
         reply.active = box_fill(info->active_min_m, info->active_max_m, &active);
     }
     reply.esdf_radius_voxels = info->esdf_radius_voxels;
+    reply.decay_clock_s = info->decay_clock_s;
+    reply.sweep_lag_s = info->sweep_lag_s;
+    regions_fill(map, &regions, &reply);
+    vxd_map_memory_fill(&info->memory, &memory);
+    reply.memory = &memory;
     header.body_case = VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY;
     header.map_info_reply = &reply;
     vxd_request_send(request, &header);

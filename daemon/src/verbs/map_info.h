@@ -11,4 +11,6 @@ void vxd_map_reply_from_info(const struct vx_map_info *info, struct vx_reply *ou
 void vxd_map_info_send(struct vxd_request *request, const struct vxd_map *map,
                        const struct vx_map_info *info);
 
+void vxd_map_memory_fill(const struct vx_map_memory *memory, Voxeld__V1__MapMemory *out);
+
 #endif

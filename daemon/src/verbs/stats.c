@@ -1,4 +1,5 @@
 #include "map.h"
+#include "map_info.h"
 #include "stream.h"
 #include "verbs.h"
 
@@ -35,6 +36,7 @@ struct report {
     Voxeld__V1__DeviceStats device, *device_list[1];
     Voxeld__V1__MapStats *maps, **map_list;
     Voxeld__V1__MapState *states;
+    Voxeld__V1__MapMemory *memories;
     Voxeld__V1__StreamStats *streams, **stream_list;
     Voxeld__V1__Counts *counts;
     Voxeld__V1__CodeCount *codes, **code_list;
@@ -135,6 +137,8 @@ static void map_fill(struct report *r, const struct vxd_map *map, const struct v
     m->n_refused = info->n_refused + map->n_refused;
     m->n_voxels = info->n_voxels;
     m->used_bytes = info->used_bytes;
+    vxd_map_memory_fill(&info->memory, &r->memories[r->body.n_maps]);
+    m->memory = &r->memories[r->body.n_maps];
     m->n_waiting_frames = map->n_waiting_frames;
     m->n_waiting_requests = map->n_requests - 1; /* this one holds it, too */
     m->latencies = latencies_fill(r, map->hist, &m->n_latencies);
@@ -148,6 +152,7 @@ static void report_free(struct report *r)
     free(r->maps);
     free(r->map_list);
     free(r->states);
+    free(r->memories);
     free(r->streams);
     free(r->stream_list);
     free(r->counts);
@@ -164,6 +169,7 @@ static bool report_alloc(struct report *r, size_t n_maps, size_t n_streams)
     r->maps = calloc(n_maps + 1, sizeof *r->maps);
     r->map_list = calloc(n_maps + 1, sizeof *r->map_list);
     r->states = calloc(n_maps + 1, sizeof *r->states);
+    r->memories = calloc(n_maps + 1, sizeof *r->memories);
     r->streams = calloc(n_streams + 1, sizeof *r->streams);
     r->stream_list = calloc(n_streams + 1, sizeof *r->stream_list);
     r->counts = calloc(n_streams + 1, sizeof *r->counts);
@@ -171,8 +177,8 @@ static bool report_alloc(struct report *r, size_t n_maps, size_t n_streams)
     r->code_list = calloc(n_codes, sizeof *r->code_list);
     r->latencies = calloc(n_latencies, sizeof *r->latencies);
     r->latency_list = calloc(n_latencies, sizeof *r->latency_list);
-    return r->maps && r->map_list && r->states && r->streams && r->stream_list && r->counts && r->codes &&
-           r->code_list && r->latencies && r->latency_list;
+    return r->maps && r->memories && r->map_list && r->states && r->streams && r->stream_list && r->counts &&
+           r->codes && r->code_list && r->latencies && r->latency_list;
 }
 
 static void report_fill(struct report *r, const struct stats_request *s)

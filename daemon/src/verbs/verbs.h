@@ -60,6 +60,9 @@ vxd_verb vxd_verb_map_info;
 vxd_verb vxd_verb_map_digest;
 /* RESULT.  Errors: RESOURCE_EXHAUSTED; UNAVAILABLE. */
 vxd_verb vxd_verb_map_clear;
+/* MAP_INFO_REPLY.  Errors: INVALID_ARGUMENT edit, protect.shape, region; NOT_FOUND region; RESOURCE_EXHAUSTED
+ * 64 regions. */
+vxd_verb vxd_verb_map_edit;
 /* RESULT.  Queries on the map are answered NOT_FOUND; accepted frames are integrated first. */
 vxd_verb vxd_verb_map_delete;
 

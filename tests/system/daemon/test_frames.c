@@ -248,6 +248,11 @@ START_TEST(seq_and_stamps)
     f.frame.stamp_ns = 9999999;
     expect_nack(vxd_depth_frame_send(&ingest, &f), VOXELD__V1__CODE__CODE_OUT_OF_ORDER, "stamp_ns");
     expect_credit(64);
+    f.frame.stamp_ns = INT64_MIN;
+    f.header.req_id = 0;
+    expect_nack(vxd_depth_frame_send(&ingest, &f), VOXELD__V1__CODE__CODE_OUT_OF_ORDER, "stamp_ns");
+    expect_credit(64);
+    f.frame.stamp_ns = 9999999;
     f.frame.reset = true; /* the same seq again, and now it may */
     f.header.req_id = 0;
     vxd_depth_frame_send(&ingest, &f);

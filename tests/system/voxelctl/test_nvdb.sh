@@ -27,6 +27,8 @@ if [ "$what" = tools ]; then
 fi
 
 ctl() { "$bin/voxelctl" "$@"; }
+ctl_from() { ctl "${@:2}" <"$1"; }                    # FILE ARGUMENTS...: the file on stdin
+ctl_piped() { tail -c +1 "$1" | timeout 20 "$bin/voxelctl" "${@:2}"; } # the same through a pipe
 
 fail() {
     echo "FAIL: $*"
@@ -92,6 +94,12 @@ verbs() {
     # the same bytes through a pipe, and a mesh from the copy
     ctl map export room --format nvdb -o - >"$work/piped.nvdb" 2>/dev/null
     same "piped file" "$(sha256sum <"$work/piped.nvdb")" "$(sha256sum <"$work/room.nvdb")"
+    ctl map export room --format nvdb -o /dev/stdout 2>/dev/null | cat >"$work/piped.nvdb"
+    same "file piped by name" "$(sha256sum <"$work/piped.nvdb")" "$(sha256sum <"$work/room.nvdb")"
+    ctl map export room --format nvdb -o /dev/stdout >"$work/piped.nvdb" 2>/dev/null
+    same "file sent to stdout" "$(sha256sum <"$work/piped.nvdb")" "$(sha256sum <"$work/room.nvdb")"
+    expect 0 'from' ctl_from "$work/room.nvdb" map import piped -
+    same "digest of stdin" "$(ctl map digest room)" "$(ctl map digest piped)"
     ctl mesh room -o "$work/a.ply" >/dev/null
     ctl mesh room-2 -o "$work/b.ply" >/dev/null
     same "meshes" "$(mesh_sum "$work/a.ply")" "$(mesh_sum "$work/b.ply")"
@@ -125,6 +133,11 @@ verbs() {
     expect 1 'DATA_LOSS checksum' ctl map import bad "$work/flip.nvdb"
     : >"$work/empty.nvdb"
     expect 1 'empty' ctl map import bad "$work/empty.nvdb"
+    expect 1 'store it in a file' ctl_piped "$work/room.nvdb" map import bad -
+    expect 1 'store it in a file' ctl_piped "$work/room.nvdb" map import bad /dev/stdin
+    mkfifo "$work/pipe" # that nobody writes to
+    expect 1 'store it in a file' timeout 20 "$bin/voxelctl" map import bad "$work/pipe"
+    expect 1 'is a folder' ctl map import bad "$work"
     no_map bad
     expect 2 'format' ctl map export room -o "$work/x"
     expect 2 '-o FILE' ctl map export room --format nvdb

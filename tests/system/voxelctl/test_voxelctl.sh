@@ -114,6 +114,23 @@ maps() {
     expect 0 '"maps":\[\{"map":"far".*"map":"room"' ctl --json map list
     expect 0 'is gone' ctl map delete far
     expect 1 'NOT_FOUND' ctl map delete far
+    expect 2 'outside' ctl map create d --voxel-size 0.1 --half-life 0
+    expect 2 'takes no option --box' ctl map create d --voxel-size 0.1 --box 0,0,0,1,1,1
+    expect 0 'voxels of' ctl map create d --voxel-size 0.1 --half-life 2.5 --spare-seen --forget-radius 40 --sweep-words 100
+    expect 2 'needs --box' ctl map protect d
+    expect 2 'needs --box' ctl map protect d --box 0,0,0,1,1,1 --ball 0,0,0,1
+    expect 2 'needs --region' ctl map unprotect d
+    expect 0 'region 1 is protected' ctl map protect d --box 0,0,0,1,2,3
+    expect 0 '"map":"d","region":2' ctl --json map protect d --ball 4,5,6,7
+    expect 1 'INVALID_ARGUMENT' ctl map protect d --box 1,1,1,0,0,0
+    expect 0 'half-life 2.5 s .spares what is seen.' ctl map info d
+    expect 0 'protected 2 .*ball of 7 m round .4.000, 5.000, 6.000.' ctl map info d
+    expect 0 '"half_life_s":2.5,"decay_spares_seen":true,"forget_radius_m":40,"sweep_words":100,.*"regions":\[\{"id":1,"min_m":\[0,0,0\],"max_m":\[1,2,3\]\},\{"id":2' ctl --json map info d
+    expect 0 'no longer protected' ctl map unprotect d --region 1
+    expect 1 'NOT_FOUND' ctl map unprotect d --region 1
+    check 'a hint that does not help' test -z "$(ctl map unprotect d --region 1 2>&1 | grep 'make it with')"
+    expect 0 '"memory":\{"topology_bytes":0,' ctl --json stats
+    expect 0 'is gone' ctl map delete d
 }
 
 play() {
@@ -199,6 +216,8 @@ results() {
     check "cost.pgm.yaml says nothing of its image" grep -q '^image: cost.pgm$' "$work/cost.pgm.yaml"
     expect 0 '"unknown":[1-9]' ctl --json costmap room --min-z 0.9 --max-z 1.1 -o "$work/cost.pgm" --inscribed 0.2
     expect 2 'above --max-z' ctl costmap room --min-z 2 --max-z 1 -o "$work/cost.pgm"
+    expect 2 'two files' ctl costmap room --min-z 1 --max-z 1 -o /dev/null
+    expect 2 'two files' ctl costmap room --min-z 1 --max-z 1 -o -
     expect 1 'inscribed_m' ctl costmap room --min-z 1 --max-z 1 -o "$work/cost.pgm" --inscribed 100
     expect 0 '[1-9][0-9]* % of it shows the map' ctl view room --png "$work/view.png" --size 160x120
     check "size of view.png: $(png_size "$work/view.png")" [ "$(png_size "$work/view.png")" = 160x120 ]

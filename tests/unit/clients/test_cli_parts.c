@@ -11,6 +11,8 @@
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -402,6 +404,61 @@ START_TEST(files_appear_whole_or_not_at_all)
 }
 END_TEST
 
+START_TEST(links_stay_and_what_they_point_to_is_replaced)
+{
+    struct outfile out;
+    struct vx_detail detail;
+    struct stat st;
+    char file[128], link[128], text[8] = "";
+    snprintf(file, sizeof file, "%s", path_of("pointed.txt"));
+    snprintf(link, sizeof link, "%s", path_of("link.txt"));
+    FILE *old = fopen(file, "w");
+    fputs("old", old);
+    fclose(old);
+    ck_assert_int_eq(symlink("pointed.txt", link), 0);
+    ck_assert_int_eq(outfile_open(&out, link, &detail), VX_OK);
+    ck_assert_ptr_eq(out.report, stdout);
+    fputs("new", out.file);
+    ck_assert_int_eq(outfile_close(&out, VX_OK, &detail), VX_OK);
+    ck_assert_int_eq(lstat(link, &st), 0);
+    ck_assert(S_ISLNK(st.st_mode));
+    FILE *now = fopen(file, "r");
+    ck_assert_ptr_nonnull(fgets(text, sizeof text, now));
+    ck_assert_str_eq(text, "new");
+    fclose(now);
+    ck_assert_int_eq(outfile_open(&out, "/dev/stdout", &detail), VX_OK);
+    ck_assert_ptr_eq(out.report, stderr); /* not into the file */
+    ck_assert_str_eq(out.part, "");
+    ck_assert_int_eq(outfile_close(&out, VX_OK, &detail), VX_OK);
+    ck_assert_int_eq(outfile_open(&out, "-", &detail), VX_OK);
+    ck_assert_ptr_eq(out.report, stderr);
+    ck_assert_int_eq(outfile_close(&out, VX_OK, &detail), VX_OK);
+}
+END_TEST
+
+/* A program that is killed leaves nothing behind, where the file system has files without a name. */
+START_TEST(killed_while_writing)
+{
+    char path[128];
+    int status;
+    snprintf(path, sizeof path, "%s", path_of("killed.txt"));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct outfile out;
+        struct vx_detail detail;
+        if (outfile_open(&out, path, &detail) != VX_OK)
+            _exit(1);
+        fputs("half", out.file);
+        fflush(out.file);
+        if (!out.nameless && unlink(out.part) == 0) /* this file system has none: nothing to see */
+            _exit(0);
+        _exit(access(out.part, F_OK) == 0 || access(path, F_OK) == 0);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts of voxelctl");
@@ -420,6 +477,8 @@ int main(void)
     tcase_add_test(tests, ramp_darkens);
     tcase_add_test(tests, cameras);
     tcase_add_test(tests, files_appear_whole_or_not_at_all);
+    tcase_add_test(tests, links_stay_and_what_they_point_to_is_replaced);
+    tcase_add_test(tests, killed_while_writing);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -74,9 +74,211 @@ START_TEST(moving_scans)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ decay and forgetting */
+
+/* A frame far away that sees nothing: only time passes. */
+static void blind(struct test_frame *t, uint64_t *seed, int64_t stamp_ns)
+{
+    const double at[3] = {100, 0, 0};
+    struct frame_shape shape = {.width = 16, .height = 4, .reach_m = 2};
+    test_frame_init(t, VX_RANGE, seed, &shape, at);
+    for (uint32_t k = 0; k < 64; k++)
+        ((float *)t->data)[k] = NAN;
+    t->f.stamp_ns = stamp_ns;
+}
+
+static void feed(struct vx_map *m[2], const struct vx_frame *f, const char *what)
+{
+    struct vx_frame_result r[2];
+    uint8_t digest[2][32];
+    for (int k = 0; k < 2; k++) {
+        struct vx_detail detail = {0};
+        vx_err err = vx_map_integrate(m[k], f, &r[k], &detail);
+        ck_assert_msg(err == VX_OK, "%s: %s", what, detail.text);
+        ck_ok(vx_map_digest(m[k], digest[k], NULL));
+    }
+    ck_assert_uint_eq(r[0].grown_bytes, r[1].grown_bytes);
+    ck_assert_msg(!memcmp(digest[0], digest[1], 32), "%s: digests differ", what);
+}
+
+START_TEST(decay)
+{
+    struct vx_device *d[2];
+    struct vx_map_params p = test_params(0.1, _i & 1 ? VX_OCCUPANCY : VX_TSDF);
+    struct vx_region box = {.min_m = {-1, -1, -1}, .max_m = {1, 1, 1}};
+    struct vx_region ball = {.ball = true, .centre_m = {20, 3, 0}, .radius_m = 2};
+    struct vx_map *m[2];
+    struct vx_map_info info;
+    struct test_frame t;
+    uint64_t seed = test_seed + (uint64_t)_i;
+    int64_t stamp = 0;
+    if (test_backend == VXK_GUARD && _i > 1) /* slow there, and what it looks for does not differ */
+        return;
+    d[0] = reference_device();
+    d[1] = test_device(512 << 20);
+    p.half_life_s = 0.5;
+    p.decay_spares_seen = _i & 2;
+    p.forget_radius_m = _i & 4 ? 12 : 0;
+    p.sweep_words = _i == 3 ? 64 : 0;
+    for (int k = 0; k < 2; k++) {
+        m[k] = test_map(d[k], &p);
+        ck_ok(vx_map_protect(m[k], &box, NULL));
+        ck_ok(vx_map_protect(m[k], &ball, NULL));
+    }
+    ck_assert_uint_eq(ball.id, 2);
+    for (int i = 0; i < 24; i++) {
+        const double centre[3] = {i < 12 ? 0 : 20, 0, 0};
+        char what[40];
+        snprintf(what, sizeof what, "frame %d", i);
+        test_any_frame(&t, &seed, 3, centre, 1);
+        t.f.stamp_ns = stamp += 1 + (int64_t)(test_random(&seed) % 120000000);
+        feed(m, &t.f, what);
+        test_frame_fini(&t);
+        if (i % 6 == 5)
+            ck_map(m[1], what);
+    }
+    ck_device(d[1], &m[1], 1, "after decay");
+    for (int k = 0; k < 2; k++) {
+        ck_ok(vx_map_unprotect(m[k], 1, NULL));
+        ck_ok(vx_map_unprotect(m[k], 2, NULL));
+        ck_assert_int_eq(vx_map_unprotect(m[k], 2, NULL), VX_E_NOT_FOUND);
+    }
+    /* when nothing is seen any more, nothing stays, and its memory is free again */
+    for (int i = 0; i < 60; i++) {
+        blind(&t, &seed, stamp += 250000000);
+        feed(m, &t.f, "time passes");
+        test_frame_fini(&t);
+    }
+    ck_ok(vx_map_get_info(m[1], &info));
+    ck_assert_uint_eq(info.n_voxels + info.n_tiles + info.n_leaves + info.n_chunks, 0);
+    ck_assert_uint_eq(info.used_bytes, 0);
+    ck_assert(info.sweep_lag_s == 0 || p.sweep_words);
+    ck_map(m[1], "empty again");
+    ck_device(d[1], &m[1], 1, "empty again");
+    test_any_frame(&t, &seed, 3, (const double[3]){0}, 1); /* the places of gone chunks are used again */
+    t.f.stamp_ns = stamp + 1;
+    feed(m, &t.f, "begin again");
+    test_frame_fini(&t);
+    ck_map(m[1], "begin again");
+    for (int k = 0; k < 2; k++) {
+        vx_map_destroy(m[k]);
+        vx_device_close(d[k]);
+    }
+}
+END_TEST
+
+/* Without decay: what is far goes within 256 frames, what is near or protected stays. */
+START_TEST(forget)
+{
+    struct vx_device *d;
+    struct vx_map_params p = test_params(0.1, VX_TSDF);
+    struct vx_region ball = {.ball = true, .centre_m = {0, 0, 0}, .radius_m = 0.5};
+    struct vx_map_info before, after;
+    struct vx_map *m[2];
+    struct test_frame t;
+    uint64_t seed = test_seed;
+    if (test_backend == VXK_GUARD)
+        return; /* some 1300 frames: half an hour of mprotect on a busy machine; `decay` covers the same code
+                 */
+    d = test_device(512 << 20);
+    p.forget_radius_m = 15;
+    for (int k = 0; k < 2; k++)
+        m[k] = test_map(d, &p);
+    ck_ok(vx_map_protect(m[1], &ball, NULL));
+    for (int i = 0; i < 4; i++) {
+        test_any_frame(&t, &seed, 3, (const double[3]){0}, 1);
+        feed(m, &t.f, "near the origin");
+        test_frame_fini(&t);
+    }
+    ck_ok(vx_map_get_info(m[0], &before));
+    ck_assert_uint_gt(before.n_voxels, 0);
+    for (int i = 0; i < 257; i++) {
+        struct vx_frame_result r;
+        blind(&t, &seed, 0);
+        t.f.pose[0].position_m[0] = i < 128 ? 3 : 30;
+        for (int k = 0; k < 2; k++)
+            ck_ok(vx_map_integrate(m[k], &t.f, &r, NULL));
+        test_frame_fini(&t);
+        if (i != 127)
+            continue;
+        ck_ok(vx_map_get_info(m[0], &after));
+        ck_assert_uint_eq(before.n_voxels, after.n_voxels);
+    }
+    for (int i = 0; i < 384; i++) { /* a round for the voxels, one for their chunks */
+        struct vx_frame_result r;
+        blind(&t, &seed, 0);
+        t.f.pose[0].position_m[0] = 30;
+        for (int k = 0; k < 2; k++)
+            ck_ok(vx_map_integrate(m[k], &t.f, &r, NULL));
+        test_frame_fini(&t);
+    }
+    ck_ok(vx_map_get_info(m[0], &after));
+    ck_assert_uint_eq(after.n_voxels + after.n_tiles + after.n_chunks + after.used_bytes, 0);
+    ck_ok(vx_map_get_info(m[1], &after));
+    ck_assert(after.n_voxels > 0 && after.n_voxels < before.n_voxels);
+    ck_map(m[0], "forgotten");
+    ck_map(m[1], "forgotten but for a ball");
+    ck_device(d, m, 2, "forgotten");
+    for (int k = 0; k < 2; k++)
+        vx_map_destroy(m[k]);
+    vx_device_close(d);
+}
+END_TEST
+
+START_TEST(bad_parameters)
+{
+    static const double half_lives[] = {-1, 0.001, 1e6, NAN, INFINITY}, radii[] = {-1, 0.01, NAN, INFINITY};
+    struct vx_device *d = reference_device();
+    struct vx_map_params p = test_params(0.1, VX_TSDF), good = p;
+    struct vx_region region = {.min_m = {0, 0, 0}, .max_m = {1, 1, 1}};
+    struct vx_detail detail;
+    struct vx_map *m;
+    for (size_t i = 0; i < sizeof half_lives / sizeof *half_lives; i++) {
+        p.half_life_s = half_lives[i];
+        ck_assert_int_eq(vx_map_create(d, "m", &p, &m, &detail), VX_E_INVALID);
+        ck_assert_str_eq(detail.field, "half_life_s");
+    }
+    p = good;
+    for (size_t i = 0; i < sizeof radii / sizeof *radii; i++) {
+        p.forget_radius_m = radii[i];
+        ck_assert_int_eq(vx_map_create(d, "m", &p, &m, &detail), VX_E_INVALID);
+        ck_assert_str_eq(detail.field, "forget_radius_m");
+    }
+    m = test_map(d, &good);
+    region.max_m[1] = -1;
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
+    region.max_m[1] = NAN;
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
+    /* nothing would be in it: a sheet and a ball between the centres of voxels */
+    region = (struct vx_region){.min_m = {1, 1, 1}, .max_m = {1 + 0.4 * good.voxel_size_m, 2, 2}};
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
+    region.max_m[0] = 1 + 0.6 * good.voxel_size_m;
+    ck_ok(vx_map_protect(m, &region, &detail));
+    ck_ok(vx_map_unprotect(m, region.id, &detail));
+    region = (struct vx_region){.ball = true, .radius_m = 0.6 * good.voxel_size_m};
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
+    region = (struct vx_region){.ball = true, .radius_m = 0};
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
+    region = (struct vx_region){.ball = true, .radius_m = 1, .centre_m = {1e12, 0, 0}};
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_INVALID);
+    region.centre_m[0] = 0;
+    for (uint32_t i = 0; i < VX_MAX_REGIONS; i++)
+        ck_ok(vx_map_protect(m, &region, &detail));
+    ck_assert_int_eq(vx_map_protect(m, &region, &detail), VX_E_EXHAUSTED);
+    ck_ok(vx_map_unprotect(m, region.id, &detail));
+    ck_ok(vx_map_protect(m, &region, &detail));
+    ck_assert_uint_eq(region.id, VX_MAX_REGIONS + 2); /* of which one went above */
+    vx_map_destroy(m);
+    vx_device_close(d);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("equal");
     ck_add(s, moving_scans, 4);
+    ck_add(s, decay, 6);
+    ck_add(s, forget, 1);
+    ck_add(s, bad_parameters, 1);
     return core_test_main(argc, argv, s);
 }

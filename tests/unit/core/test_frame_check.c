@@ -368,6 +368,19 @@ START_TEST(reach_refused)
             ck_assert_str_eq(detail.field, "max_range_m");
         }
     }
+    for (double apart = 1e5; apart < 1e308; apart *= 1e9) { /* poses of one scan */
+        static const int32_t time[4096];
+        f = good(VX_POINTS);
+        ck_assert_uint_le(f.width, 4096);
+        f.time_ns = time;
+        f.n_poses = 2;
+        f.pose[1] = f.pose[0];
+        f.pose[1].offset_ns = 1000;
+        f.pose[1].position_m[2] += apart;
+        ck_ok(vx_frame_check(&f, NULL));
+        ck_assert_int_eq(vx__frame_convert(&p, &f, &args, &detail), VX_E_INVALID);
+        ck_assert_str_eq(detail.field, "pose.position_m");
+    }
 }
 END_TEST
 

@@ -243,7 +243,7 @@ START_TEST(codes_map_both_ways)
     ck_assert_int_eq(vxw_err_from_code((Voxeld__V1__Code)77), VX_E_INTERNAL);
     ck_assert_str_eq(vxw_type_name(48), "query_points");
     ck_assert_str_eq(vxw_type_name(1), "unknown");
-    ck_assert_str_eq(vxw_type_name(51), "unknown");
+    ck_assert_str_eq(vxw_type_name(55), "unknown");
 }
 END_TEST
 

@@ -95,6 +95,29 @@ struct vxc_map_params {
     double esdf_max_distance_m;
     uint64_t frame_budget_bytes;
     uint64_t limit_bytes;
+    double half_life_s;     /* of evidence, in sensor time */
+    bool decay_spares_seen; /* what a frame sees does not decay by the time since the frame before it */
+    double forget_radius_m; /* what is farther from the sensor is forgotten */
+    uint32_t sweep_words;   /* blocks of 32^3 voxels that a commit looks through for both */
+};
+
+/* Bytes that a map holds on the device. */
+struct vxc_map_memory {
+    uint64_t topology_bytes, values_bytes; /* of the newest epoch */
+    uint64_t table_bytes;                  /* keys */
+    uint64_t held_bytes;                   /* distance field and cached meshes */
+    uint64_t retired_bytes;                /* of older epochs that readers may still see */
+    uint64_t scratch_bytes;                /* work space of frames and queries */
+};
+
+enum { VXC_MAX_REGIONS = 64 };
+
+/* A part of the map that neither decays nor is forgotten. */
+struct vxc_region {
+    uint32_t id; /* given by the daemon */
+    bool ball;   /* false: the box min_m .. max_m; true: radius_m round centre_m */
+    double min_m[3], max_m[3];
+    double centre_m[3], radius_m;
 };
 
 struct vxc_map_info {
@@ -108,6 +131,10 @@ struct vxc_map_info {
     double bounds_min_m[3], bounds_max_m[3]; /* of the chunks */
     double active_min_m[3], active_max_m[3]; /* of the leaves with active voxels */
     uint32_t esdf_radius_voxels;
+    double decay_clock_s, sweep_lag_s; /* sensor time that counts for decay; how far its sweep is behind */
+    struct vxc_region region[VXC_MAX_REGIONS]; /* [n_regions] in order of their ids */
+    uint32_t n_regions;
+    struct vxc_map_memory memory;
 };
 
 /* Names are [A-Za-z0-9._-]{1,64}.  Errors: VX_E_INVALID, VX_E_EXISTS, VX_E_EXHAUSTED.  *info may be NULL. */
@@ -126,6 +153,12 @@ vx_err vxc_map_digest(struct vxc_client *client, const char *name, uint8_t diges
 vx_err vxc_map_clear(struct vxc_client *client, const char *name, struct vxc_map_state *state,
                      struct vx_detail *detail);
 vx_err vxc_map_delete(struct vxc_client *client, const char *name, struct vx_detail *detail);
+/* What lies in the region keeps its evidence; region->id is set.  Errors: VX_E_INVALID, VX_E_NOT_FOUND map,
+ * VX_E_EXHAUSTED 64 regions. */
+vx_err vxc_map_protect(struct vxc_client *client, const char *name, struct vxc_region *region,
+                       struct vx_detail *detail);
+/* Errors: VX_E_NOT_FOUND map, region. */
+vx_err vxc_map_unprotect(struct vxc_client *client, const char *name, uint32_t id, struct vx_detail *detail);
 
 /* ------------------------------------------------------------------ maps as files */
 
@@ -429,6 +462,7 @@ struct vxc_device_stats {
 struct vxc_map_stats {
     struct vxc_map_state state;
     uint64_t n_frames, n_refused, n_voxels, used_bytes;
+    struct vxc_map_memory memory;
     uint32_t n_waiting_frames, n_waiting_requests;
     struct vxc_latency *latencies;
     size_t n_latencies;
