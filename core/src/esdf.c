@@ -84,7 +84,7 @@ static uint64_t hash_bytes(uint64_t slots)
 }
 static uint64_t chunk_bytes(uint64_t n)
 {
-    return n * (VXK_CELLS_A_CHUNK * sizeof(uint32_t) + sizeof(uint64_t) + 28 * sizeof(uint32_t) + 1);
+    return n * (VXK_CELLS_A_CHUNK * sizeof(uint32_t) + sizeof(uint64_t) + 28 * sizeof(uint32_t) + 64);
 }
 /* Places the arrays of n chunks in their block. */
 static void place_chunks(struct vx__esdf *e, void *block, uint64_t n)
@@ -93,7 +93,7 @@ static void place_chunks(struct vx__esdf *e, void *block, uint64_t n)
     e->chunk_key = (uint64_t *)(void *)(e->table + n * VXK_CELLS_A_CHUNK);
     e->near = (uint32_t *)(void *)(e->chunk_key + n);
     e->version = e->near + n * 27;
-    e->seen = (uint8_t *)(e->version + n);
+    e->held = (uint8_t *)(e->version + n);
 }
 static uint64_t list_bytes(uint64_t pages)
 {
@@ -112,7 +112,7 @@ static void set_args(struct vx__esdf_build *b)
     a->chunk_key = e->chunk_key;
     a->near = e->near;
     a->version = e->version;
-    a->seen = e->seen;
+    a->held = e->held;
     a->table = e->table;
     a->pages = e->page_list;
     a->free_leaf = e->free_leaf;
@@ -151,14 +151,14 @@ static vx_err move_chunks(struct vx__esdf_build *b, uint32_t n, void *chunks, ui
     e->view.slot_mask = (uint32_t)slots - 1;
     set_args(b);
     VX_TRY_RET(ops->fill(b->q, chunks, 0xff, chunk_bytes(n)));
-    VX_TRY_RET(ops->fill(b->q, e->seen, 0, n));
+    VX_TRY_RET(ops->fill(b->q, e->held, 0, n * 64ull));
     VX_TRY_RET(ops->fill(b->q, e->keys, 0, slots * sizeof *e->keys));
     VX_TRY_RET(ops->fill(b->q, e->index, 0xff, slots * sizeof *e->index));
     VX_TRY_RET(ops->upload(b->q, &e->n->n_chunks, &e->n_chunks, sizeof e->n_chunks));
     if (had) {
         VX_TRY_RET(ops->copy(b->q, e->table, old.table, had * VXK_CELLS_A_CHUNK * sizeof *e->table));
         VX_TRY_RET(ops->copy(b->q, e->chunk_key, old.chunk_key, had * sizeof *e->chunk_key));
-        VX_TRY_RET(ops->copy(b->q, e->seen, old.seen, had));
+        VX_TRY_RET(ops->copy(b->q, e->held, old.held, had * 64));
         VX_TRY_RET(VX__ESDF_RUN(b, rehash, (uint32_t)had));
     }
     return ops->wait(b->q);
@@ -290,7 +290,7 @@ static vx_err write_leaves(struct vx__esdf_build *b)
     }
     if (b->n.n_state)
         VX_TRY_RET(VX__ESDF_RUN(b, restate, b->n.n_state * 64));
-    VX_TRY_RET(VX__ESDF_RUN(b, remember, e->n_chunks));
+    VX_TRY_RET(VX__ESDF_RUN(b, remember, e->n_chunks * 64));
     VX_TRY_RET(vx__esdf_read(b));
     e->n_free += b->n.n_pruned;
     e->n_leaves = e->n_numbers - e->n_free;

@@ -33,7 +33,7 @@ struct vx__esdf {
     uint32_t *table; /* one block */
     uint64_t *chunk_key;
     uint32_t *near, *version;
-    uint8_t *seen;
+    uint8_t *held;
     uint16_t **page_list; /* one block; a copy of pages */
     uint32_t *free_leaf;
     struct vxk_esdf_counters *n;
