@@ -17,6 +17,7 @@
 #if defined(__CUDACC__)
 
 #define VXK_FN       static __device__ __forceinline__
+#define VXK_FN_APART static __device__ __forceinline__
 #define VXK_CONST    static __device__ const
 #define VXK_ALIGN(n) alignas(n)
 VXK_FN uint32_t vxk_popc32(uint32_t x)
@@ -164,6 +165,8 @@ VXK_FN void vxk_store32(uint32_t *p, uint32_t v)
 
 #include <math.h>
 #define VXK_FN       static inline __attribute__((unused))
+/* For loops that become vector code only while nothing round them is known. */
+#define VXK_FN_APART static __attribute__((unused, noinline))
 #define VXK_CONST    static const
 #define VXK_ALIGN(n) _Alignas(n)
 VXK_FN uint32_t vxk_popc32(uint32_t x)

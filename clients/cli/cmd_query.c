@@ -29,7 +29,7 @@ static const char HELP[] =
     "  --status            more columns at the end: outside (beyond the map's coordinates) and, of spheres, "
     "radius,\n"
     "                      collides (a surface is within the radius) and touches_unknown; 0 or 1\n"
-    "  --min-epoch N       answer from this epoch or a newer one\n"
+    "  --min-epoch N       answer from this epoch or a newer one; default: the newest\n"
     "\n"
     "With --json a summary is printed, and the rows as `answers` when there is no -o.\n"
     "\n"
@@ -131,11 +131,12 @@ static vx_err read_input(struct query *q, struct vx_detail *detail)
  * Coordinates travel as floats relative to an origin.  Near the world's origin that is 0; else the middle of
  * the map, in whole metres, so that a map at (5e5, 4e6, 100) is asked as finely as one at the origin.
  */
-static vx_err choose_origin(struct cli *cli, const struct query *q, double origin_m[3],
-                            struct vx_detail *detail)
+static vx_err choose_origin(struct cli *cli, struct query *q, double origin_m[3], struct vx_detail *detail)
 {
     struct vxc_map_info info;
     VX_TRY_RET(vxc_map_get_info(cli->client, q->map, &info, detail));
+    if (q->min_epoch < info.state.epoch) /* the map as it is now */
+        q->min_epoch = info.state.epoch;
     for (int a = 0; a < 3; a++) {
         const double middle =
             info.has_bounds ? (info.bounds_min_m[a] + info.bounds_max_m[a]) / 2 : info.params.origin_m[a];

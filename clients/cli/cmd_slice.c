@@ -124,7 +124,8 @@ static vx_err ask(struct cli *cli, struct slice *s, struct vx_detail *detail)
     }
     const double start_s = cli_now_s();
     if (err == VX_OK)
-        err = vxc_query_points(cli->client, s->map, 0, origin_m, point, n, s->answer, &s->state, detail);
+        err = vxc_query_points(cli->client, s->map, s->info.state.epoch, origin_m, point, n, s->answer,
+                               &s->state, detail);
     s->seconds = cli_now_s() - start_s;
     free(point);
     return err;

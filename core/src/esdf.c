@@ -23,6 +23,27 @@ bool vx__cancelled(const struct vx_query_options *options)
     return options && options->cancelled && options->cancelled(options->context);
 }
 
+static void esdf_unpin(struct vx_map *map, void *p, uint64_t epoch)
+{
+    struct vx__esdf *e = p;
+
+    if (!e->pinned || e->pin.epoch >= epoch)
+        return;
+    e->pinned = false;
+    vx__snapshot_release(map, &e->pin);
+}
+
+void vx__esdf_pin(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
+                  uint64_t now_ns)
+{
+    struct vx__esdf *e = rs->esdf;
+
+    esdf_unpin(map, e, UINT64_MAX);
+    e->pin = *s;
+    e->pinned = true;
+    e->refreshed_ns = now_ns;
+}
+
 static void esdf_destroy(struct vx_map *map, void *p)
 {
     struct vxk_dev *dev = vx__map_dev(map);
@@ -30,6 +51,7 @@ static void esdf_destroy(struct vx_map *map, void *p)
 
     if (!e)
         return;
+    esdf_unpin(map, e, UINT64_MAX);
     for (uint32_t i = 0; i < e->n_pages; i++)
         vx__hold_free(map, e->pages[i]);
     free(e->pages);
@@ -62,7 +84,7 @@ static uint64_t hash_bytes(uint64_t slots)
 }
 static uint64_t chunk_bytes(uint64_t n)
 {
-    return n * (VXK_CELLS_A_CHUNK * sizeof(uint32_t) + sizeof(uint64_t) + 28 * sizeof(uint32_t) + 1);
+    return n * (VXK_CELLS_A_CHUNK * sizeof(uint32_t) + sizeof(uint64_t) + 28 * sizeof(uint32_t) + 64);
 }
 /* Places the arrays of n chunks in their block. */
 static void place_chunks(struct vx__esdf *e, void *block, uint64_t n)
@@ -71,7 +93,7 @@ static void place_chunks(struct vx__esdf *e, void *block, uint64_t n)
     e->chunk_key = (uint64_t *)(void *)(e->table + n * VXK_CELLS_A_CHUNK);
     e->near = (uint32_t *)(void *)(e->chunk_key + n);
     e->version = e->near + n * 27;
-    e->seen = (uint8_t *)(e->version + n);
+    e->held = (uint8_t *)(e->version + n);
 }
 static uint64_t list_bytes(uint64_t pages)
 {
@@ -90,7 +112,7 @@ static void set_args(struct vx__esdf_build *b)
     a->chunk_key = e->chunk_key;
     a->near = e->near;
     a->version = e->version;
-    a->seen = e->seen;
+    a->held = e->held;
     a->table = e->table;
     a->pages = e->page_list;
     a->free_leaf = e->free_leaf;
@@ -129,14 +151,14 @@ static vx_err move_chunks(struct vx__esdf_build *b, uint32_t n, void *chunks, ui
     e->view.slot_mask = (uint32_t)slots - 1;
     set_args(b);
     VX_TRY_RET(ops->fill(b->q, chunks, 0xff, chunk_bytes(n)));
-    VX_TRY_RET(ops->fill(b->q, e->seen, 0, n));
+    VX_TRY_RET(ops->fill(b->q, e->held, 0, n * 64ull));
     VX_TRY_RET(ops->fill(b->q, e->keys, 0, slots * sizeof *e->keys));
     VX_TRY_RET(ops->fill(b->q, e->index, 0xff, slots * sizeof *e->index));
     VX_TRY_RET(ops->upload(b->q, &e->n->n_chunks, &e->n_chunks, sizeof e->n_chunks));
     if (had) {
         VX_TRY_RET(ops->copy(b->q, e->table, old.table, had * VXK_CELLS_A_CHUNK * sizeof *e->table));
         VX_TRY_RET(ops->copy(b->q, e->chunk_key, old.chunk_key, had * sizeof *e->chunk_key));
-        VX_TRY_RET(ops->copy(b->q, e->seen, old.seen, had));
+        VX_TRY_RET(ops->copy(b->q, e->held, old.held, had * 64));
         VX_TRY_RET(VX__ESDF_RUN(b, rehash, (uint32_t)had));
     }
     return ops->wait(b->q);
@@ -268,7 +290,7 @@ static vx_err write_leaves(struct vx__esdf_build *b)
     }
     if (b->n.n_state)
         VX_TRY_RET(VX__ESDF_RUN(b, restate, b->n.n_state * 64));
-    VX_TRY_RET(VX__ESDF_RUN(b, remember, e->n_chunks));
+    VX_TRY_RET(VX__ESDF_RUN(b, remember, e->n_chunks * 64));
     VX_TRY_RET(vx__esdf_read(b));
     e->n_free += b->n.n_pruned;
     e->n_leaves = e->n_numbers - e->n_free;
@@ -350,6 +372,7 @@ vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const s
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a distance field's header");
     rs->esdf = b.esdf = e;
     rs->esdf_destroy = esdf_destroy;
+    rs->esdf_unpin = esdf_unpin;
     vx__work_init(&b.work, map, b.q, detail);
     vx__samples(map, s, 1, &b.a.samples);
     b.a.radius = vx__esdf_radius(vx__map_params(map));

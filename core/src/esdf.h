@@ -15,7 +15,10 @@
 struct vx__esdf {
     struct vxk_esdf view; /* pass by value in kernel arguments */
     uint64_t epoch;
-    bool ready;                 /* it is the field of `epoch` */
+    bool ready;  /* it is the field of `epoch` */
+    bool pinned; /* `pin` is an epoch of it, for queries to whom that is new enough */
+    struct vx__snapshot pin;
+    uint64_t refreshed_ns;      /* by the clock of the query that last found it up to date */
     uint32_t n_leaves;          /* in use */
     uint32_t n_numbers, n_free; /* leaf numbers given out so far; those to be used again */
     uint32_t n_chunks, max_chunks;
@@ -30,7 +33,7 @@ struct vx__esdf {
     uint32_t *table; /* one block */
     uint64_t *chunk_key;
     uint32_t *near, *version;
-    uint8_t *seen;
+    uint8_t *held;
     uint16_t **page_list; /* one block; a copy of pages */
     uint32_t *free_leaf;
     struct vxk_esdf_counters *n;
@@ -51,6 +54,9 @@ uint32_t vx__esdf_radius(const struct vx_map_params *params);
 vx_err vx__esdf_refresh(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
                         const struct vx_query_options *options, const struct vx__esdf **out,
                         struct vx_detail *detail);
+/* Keeps the epoch of a field that was just brought up to date: takes over the snapshot's pin. */
+void vx__esdf_pin(struct vx_map *map, struct vx__reader_state *rs, const struct vx__snapshot *s,
+                  uint64_t now_ns);
 /* Drops the field: the next refresh builds it from nothing. */
 void vx__esdf_drop(struct vx_map *map, struct vx__reader_state *rs);
 /* A number that fields with the same leaves and values share, on every backend.  Waits for the queue. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { FIRST_SLOTS = 1024 };
+enum { FIRST_SLOTS = 1024, ESDF_PIN_EPOCHS = 32 };
 
 void vx_map_params_default(struct vx_map_params *p)
 {
@@ -254,9 +254,20 @@ static struct vx__retired *take_retired(struct vx_map *map, bool every)
     return r;
 }
 
+/* A field keeps its epoch pinned between queries; when none comes, what commits replace must not pile up. */
+static void drop_old_pin(struct vx_map *map)
+{
+    if (map->epoch < ESDF_PIN_EPOCHS || pthread_mutex_trylock(&map->reader_lock) != 0)
+        return;
+    if (map->reader.esdf)
+        map->reader.esdf_unpin(map, map->reader.esdf, map->epoch - ESDF_PIN_EPOCHS);
+    pthread_mutex_unlock(&map->reader_lock);
+}
+
 vx_err vx__retired_drain(struct vx_map *map, const struct vx__page_lists *rest)
 {
     struct vx__retired *r;
+    drop_old_pin(map);
     while ((r = take_retired(map, false))) {
         VX_TRY_RET(give_retired(map, r, rest));
         rest = NULL;

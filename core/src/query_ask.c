@@ -54,14 +54,47 @@ static struct room *get_room(struct vx_map *map, struct vx__reader_state *rs)
 
 static void session_end(struct vx__session *s)
 {
-    vx__snapshot_release(s->map, &s->snapshot);
+    if (!s->borrowed)
+        vx__snapshot_release(s->map, &s->snapshot);
     vx__reader_unlock(s->map);
+}
+
+/* True when the kept field will do although the map has a newer epoch. */
+static bool is_new_enough(const struct vx__session *s)
+{
+    const struct vx_query_options *o = s->options;
+    const struct vx__esdf *e = s->rs->esdf;
+
+    return o && o->esdf_period_ns && e && e->ready && e->pinned && e->pin.epoch == e->epoch &&
+           e->epoch != s->snapshot.epoch && e->epoch >= s->snapshot.cleared_epoch &&
+           e->epoch >= o->min_epoch &&
+           (o->now_ns <= e->refreshed_ns || o->now_ns - e->refreshed_ns < o->esdf_period_ns);
+}
+
+/* The field, and the snapshot that it is of. */
+static vx_err session_esdf(struct vx__session *s)
+{
+    const struct vx__esdf *e = s->rs->esdf;
+
+    if (is_new_enough(s)) {
+        vx__snapshot_release(s->map, &s->snapshot);
+        s->snapshot = e->pin;
+        s->borrowed = true;
+    } else {
+        VX_TRY_RET(vx__esdf_refresh(s->map, s->rs, &s->snapshot, s->options, &e, s->detail));
+        if (s->options && s->options->esdf_period_ns) {
+            vx__esdf_pin(s->map, s->rs, &s->snapshot, s->options->now_ns);
+            s->borrowed = true;
+        }
+    }
+    s->q.esdf = e->view;
+    s->esdf_epoch = e->epoch;
+    return VX_OK;
 }
 
 static vx_err session_begin(struct vx__session *s, const double origin_m[3], bool with_esdf)
 {
     const struct vx_map_params *params = vx__map_params(s->map);
-    const struct vx__esdf *esdf = NULL;
     vx_err err;
 
     VX_TRY_RET(vx__reader_lock(s->map, &s->rs));
@@ -73,11 +106,8 @@ static vx_err session_begin(struct vx__session *s, const double origin_m[3], boo
     if (s->options && s->options->min_epoch > s->snapshot.epoch)
         VX_TRY(vx_fail(s->detail, VX_E_STALE, "min_epoch", "epoch %llu is asked for, the newest is %llu",
                        (unsigned long long)s->options->min_epoch, (unsigned long long)s->snapshot.epoch));
-    if (with_esdf) {
-        VX_TRY(vx__esdf_refresh(s->map, s->rs, &s->snapshot, s->options, &esdf, s->detail));
-        s->q.esdf = esdf->view;
-        s->esdf_epoch = esdf->epoch;
-    }
+    if (with_esdf)
+        VX_TRY(session_esdf(s));
     s->q.grid = s->snapshot.grid;
     for (int a = 0; a < 3; a++)
         s->q.offset_m[a] = origin_m[a] - params->origin_m[a];

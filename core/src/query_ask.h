@@ -14,6 +14,7 @@ struct vx__session {
     struct vx_detail *detail;
     struct vx__reader_state *rs;
     struct vx__snapshot snapshot;
+    bool borrowed; /* the snapshot is the one that the field keeps */
     struct vxk_query q;
     uint64_t esdf_epoch;
 };

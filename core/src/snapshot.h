@@ -53,6 +53,8 @@ struct vx__reader_state {
     struct vxk_queue *queue; /* high priority */
     void *esdf;
     void (*esdf_destroy)(struct vx_map *map, void *esdf);
+    /* Gives up the epoch that the field pins between queries, if it is older than `epoch`. */
+    void (*esdf_unpin)(struct vx_map *map, void *esdf, uint64_t epoch);
     void *room; /* buffers of small queries; destroyed with the map */
     void (*room_destroy)(struct vx_map *map, void *room);
 };

@@ -35,6 +35,7 @@ static const struct key keys[] = {
     {"memory_cap_bytes", COUNT, AT(memory_cap_bytes), 0, 64 * TIB, NULL, "0"},
     {"spool_dir", TEXT, AT(spool_dir), 1, 255, NULL, "/var/tmp"},
     {"log_level", WORD, AT(log_level), 0, 0, levels, "info"},
+    {"esdf_period_ms", COUNT, AT(esdf_period_ms), 0, 60000, NULL, "20"},
     {"limits.sessions", COUNT, AT(limits.sessions), 1, 4096, NULL, "64"},
     {"limits.maps", COUNT, AT(limits.maps), 1, 256, NULL, "32"},
     {"limits.streams_per_session", COUNT, AT(limits.streams_per_session), 1, 256, NULL, "16"},

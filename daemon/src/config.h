@@ -48,6 +48,7 @@ struct vxd_config {
     uint64_t memory_cap_bytes;
     char spool_dir[256];
     int log_level; /* enum vxd_log_level */
+    uint64_t esdf_period_ms;
     struct vxd_limits limits;
     struct vxd_map_defaults map_defaults;
 };

@@ -56,7 +56,10 @@ VXK_FN void vxk_esdf_dirty(const struct vxk_esdf_args *a, uint32_t i)
     const uint64_t last[3] = {0xffffull << 48, 0xf000f000f000f000ull, 0x8888888888888888ull};
     uint32_t c = i >> 6, word = i & 63;
     const struct vxk_chunk *v = vxk_esdf_chunk(a, c);
-    int changed = v ? v->epoch > a->since && v->word[word].changed_epoch > a->since : a->seen[c];
+    int changed = a->held[i];
+    if (v) /* a chunk that went and came back has no date for what it no longer holds */
+        changed = v->epoch > a->since && (v->word[word].changed_epoch > a->since ||
+                                          (changed && !(v->word[word].leaf | v->word[word].tile)));
     a->touched[i] = (uint8_t)changed;
     if (!changed)
         return;
@@ -331,11 +334,12 @@ VXK_FN void vxk_esdf_move(const struct vxk_esdf_args *a, uint32_t i)
     }
 }
 
-/* Remembers which chunks the map has.  Element: a chunk. */
+/* Remembers which words of the map hold something.  Element: chunk i >> 6, word i & 63. */
 #define vxk_esdf_remember_args vxk_esdf_args
 VXK_FN void vxk_esdf_remember(const struct vxk_esdf_args *a, uint32_t i)
 {
-    a->seen[i] = a->version[i] != VXK_NONE;
+    const struct vxk_chunk *v = vxk_esdf_chunk(a, i >> 6);
+    a->held[i] = v && (v->word[i & 63].leaf | v->word[i & 63].tile) != 0;
 }
 
 /* Puts the chunks of a field into its larger table.  Element: a chunk. */

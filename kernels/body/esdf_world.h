@@ -37,7 +37,7 @@ struct vxk_esdf_args {
     uint64_t *chunk_key; /* [max_chunks] */
     uint32_t *near;      /* [max_chunks][27] numbers of the chunks around, VXK_NONE */
     uint32_t *version;   /* [max_chunks] the map's version of the chunk, VXK_NONE */
-    uint8_t *seen;       /* [max_chunks] the map had the chunk when the field was last brought up to date */
+    uint8_t *held;       /* [max_chunks * 64] the word held something when the field was last up to date */
     uint32_t *table;     /* [max_chunks][4096] */
     uint16_t **pages;
     uint32_t *free_leaf; /* stack of leaf numbers to use again */

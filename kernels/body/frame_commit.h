@@ -250,6 +250,20 @@ VXK_FN void vxk_frame_leaf(const struct vxk_frame_args *a, uint32_t i)
     }
 }
 
+/* Tick up to which a changed word has faded now; 0: it never does, as before. */
+VXK_FN uint32_t vxk_word_tick(const struct vxk_frame_args *a, const struct vxk_word *old)
+{
+    return a->fade.on && !(old && (old->leaf | old->tile) && !old->tick) ? a->fade.tick : 0;
+}
+/* Tick in which a frame last said something about it. */
+VXK_FN uint32_t vxk_word_seen(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
+                              const struct vxk_word *old)
+{
+    if (!vxk_word_tick(a, old))
+        return 0;
+    return old && !(fw->flags & (VXK_WORD_SEEN | VXK_WORD_GUARD)) ? old->seen : a->fade.tick;
+}
+
 /* A changed word into the new version `w`; the leaf pages of what it replaces are retired. */
 VXK_FN void vxk_word_replace(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
                              const struct vxk_word *old, struct vxk_word *w)
@@ -261,11 +275,8 @@ VXK_FN void vxk_word_replace(const struct vxk_frame_args *a, const struct vxk_fr
         w->page[k] = k < n_pages ? a->s.fresh[VXK_PAGE_LEAVES][fw->leaf_page + k] : VXK_NONE;
     w->n_active = fw->n_active;
     w->changed_epoch = a->epoch;
-    w->tick = w->seen = 0;
-    if (a->fade.on && !(old && (old->leaf | old->tile) && !old->tick)) {
-        w->tick = a->fade.tick;
-        w->seen = old && !(fw->flags & (VXK_WORD_SEEN | VXK_WORD_GUARD)) ? old->seen : a->fade.tick;
-    }
+    w->tick = vxk_word_tick(a, old);
+    w->seen = vxk_word_seen(a, fw, old);
     if (old && old->leaf) {
         uint32_t n = (vxk_popc64(old->leaf) + 7) / 8,
                  at = vxk_atomic_add32(&a->s.c->at_old[VXK_PAGE_LEAVES], n);

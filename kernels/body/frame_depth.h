@@ -160,36 +160,95 @@ VXK_FN int vxk_smooth_step(const struct vxk_frame *f, float most)
     return vxk_mini(vxk_maxi((int)(0.5f * f->fx * most + 0.5f), 1), f->smooth_max);
 }
 
-/* The smoothed pixel (u, row), and its part in the bounds of its strip. */
-VXK_FN void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u, const struct vxk_smooth *m,
-                           struct vxk_bounds *b)
+/* What smoothing makes of a reading, and its part in the bounds of its strip. */
+struct vxk_smoothed {
+    float d, g, front; /* as in struct vxk_pixel */
+    float hit_lo, hit_hi, free_all, free_any;
+};
+
+/* Reading (u, row), `raw` before it is smoothed; without branches. */
+VXK_FN struct vxk_smoothed vxk_smooth_solve(const struct vxk_frame *f, int row, int u, float raw,
+                                            const struct vxk_smooth *m)
+{
+    struct vxk_smoothed o;
+    float q = m->sum / m->n, det = 4.0f * (m->suu * m->svv - m->suv * m->suv), band, clear, surface, thin, g;
+    /* the plane A x + B y + C z = 1 in camera axes */
+    float A = f->fx * 2.0f * (m->sqx * m->svv - m->sqy * m->suv) / det;
+    float B = f->fy * 2.0f * (m->sqy * m->suu - m->sqx * m->suv) / det;
+    float C = q - A * (((float)u - f->cx) / f->fx) - B * (((float)row - f->cy) / f->fy);
+    g = q / vxk_sqrt(A * A + B * B + C * C);
+    g = vxk_min(vxk_max(g, 0.25f), 1.0f);
+    o.d = m->q0 > 0.0f ? 1.0f / q : raw;
+    o.g = det * m->q0 > 0.0f ? g : 1.0f;
+    o.front = vxk_min(m->near > 0.0f ? 1.0f / m->near : 1e30f, o.d);
+    band = f->trunc / o.g; /* g is 1 where there is no reading */
+    clear = m->q0 > 0.0f ? o.d - (band + 3.0f * f->noise * o.d * o.d) : f->max_d;
+    surface = o.d < VXK_D_OPEN ? o.d : -1.0f;
+    thin = o.front < o.d ? o.front : -1.0f;
+    o.hit_lo = vxk_min(surface > 0.0f ? o.d - band : 1e30f, thin > 0.0f ? thin - f->trunc : 1e30f);
+    o.hit_hi = vxk_max(surface > 0.0f ? o.d + f->trunc : -1e30f, thin > 0.0f ? thin + f->trunc : -1e30f);
+    o.free_any = o.d > 0.0f ? clear : -1e30f;
+    o.free_all = vxk_min(o.free_any, thin > 0.0f ? thin - f->trunc : 1e30f);
+    return o;
+}
+
+VXK_FN void vxk_store_pixel(struct vxk_pixel *p, float d, float g, float front)
+{
+    p->d = d;
+    p->g = g;
+    p->front = front;
+    p->unused = 0.0f;
+}
+
+/* The sums of the readings of a strip. */
+struct vxk_smooth_strip {
+    float q0[VXK_STRIP], sum[VXK_STRIP], n[VXK_STRIP], near[VXK_STRIP], suu[VXK_STRIP], suv[VXK_STRIP],
+        svv[VXK_STRIP], sqx[VXK_STRIP], sqy[VXK_STRIP];
+};
+
+/* The first n readings of a strip, from their sums: writes s.pixel and s.strip. */
+VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0, int n,
+                                 const struct vxk_smooth_strip *in)
 {
     const struct vxk_frame *f = &a->f;
-    uint32_t at = (uint32_t)(row * f->width + u);
-    float d = a->s.depth[at], g = 1.0f, band = f->trunc, clear = f->max_d;
-    struct vxk_pixel *o = &a->s.pixel[at];
-    if (m->q0 > 0.0f) {
-        float q = m->sum / m->n, det = 4.0f * (m->suu * m->svv - m->suv * m->suv), A, B, C;
-        d = 1.0f / q;
-        if (det > 0.0f) {
-            /* the plane A x + B y + C z = 1 in camera axes */
-            A = f->fx * 2.0f * (m->sqx * m->svv - m->sqy * m->suv) / det;
-            B = f->fy * 2.0f * (m->sqy * m->suu - m->sqx * m->suv) / det;
-            C = q - A * (((float)u - f->cx) / f->fx) - B * (((float)row - f->cy) / f->fy);
-            g = q / vxk_sqrt(A * A + B * B + C * C);
-            g = vxk_min(vxk_max(g, 0.25f), 1.0f);
-        }
-        band = f->trunc / g;
-        clear = d - (band + 3.0f * f->noise * d * d);
+    const struct vxk_smooth_strip s = *in;
+    float raw[VXK_STRIP], d[VXK_STRIP], g[VXK_STRIP], front[VXK_STRIP], hit_lo[VXK_STRIP], hit_hi[VXK_STRIP],
+        free_all[VXK_STRIP], free_any[VXK_STRIP];
+    for (int k = 0; k < VXK_STRIP; k++)
+        raw[k] = k < n ? a->s.depth[row * f->width + u0 + k] : 0.0f;
+    for (int k = 0; k < VXK_STRIP; k++) {
+        struct vxk_smooth m;
+        struct vxk_smoothed o;
+        m.q0 = s.q0[k];
+        m.sum = s.sum[k];
+        m.n = s.n[k];
+        m.near = s.near[k];
+        m.suu = s.suu[k];
+        m.suv = s.suv[k];
+        m.svv = s.svv[k];
+        m.sqx = s.sqx[k];
+        m.sqy = s.sqy[k];
+        o = vxk_smooth_solve(f, row, u0 + k, raw[k], &m);
+        d[k] = o.d;
+        g[k] = o.g;
+        front[k] = o.front;
+        hit_lo[k] = o.hit_lo;
+        hit_hi[k] = o.hit_hi;
+        free_all[k] = o.free_all;
+        free_any[k] = o.free_any;
     }
-    o->d = d;
-    o->g = g;
-    o->front = m->near > 0.0f ? vxk_min(1.0f / m->near, d) : d;
-    o->unused = 0.0f;
-    vxk_bounds_add(b, d, band, f->trunc, clear);
-    if (o->front < d)
-        vxk_bounds_add(b, o->front, f->trunc, f->trunc,
-                       d > 0.0f ? vxk_min(clear, o->front - f->trunc) : -1e30f);
+    for (int k = 0; k < n; k++)
+        vxk_store_pixel(&a->s.pixel[row * f->width + u0 + k], d[k], g[k], front[k]);
+    for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
+        struct vxk_bounds b = vxk_bounds_none();
+        for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++) {
+            b.hit_lo = vxk_min(b.hit_lo, hit_lo[k]);
+            b.hit_hi = vxk_max(b.hit_hi, hit_hi[k]);
+            b.free_all = vxk_min(b.free_all, free_all[k]);
+            b.free_any = vxk_max(b.free_any, free_any[k]);
+        }
+        a->s.strip[row * f->n_tx[0] + (u0 + k0) / VXK_TILE] = b;
+    }
 }
 
 #define vxk_frame_smooth_args vxk_frame_args
@@ -200,15 +259,15 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
     const int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP, width = f->width;
     const int n = vxk_mini(VXK_STRIP, width - u0);
     const float gate = 7.5f * f->noise;
-    float q0[VXK_STRIP], sum[VXK_STRIP], count[VXK_STRIP], suu[VXK_STRIP], suv[VXK_STRIP], svv[VXK_STRIP],
-        sqx[VXK_STRIP], sqy[VXK_STRIP], near[VXK_STRIP], most = 0.0f;
+    float most = 0.0f;
+    struct vxk_smooth_strip s;
     int step;
     for (int k = 0; k < VXK_STRIP; k++) {
-        near[k] = q0[k] = k < n ? inverse[row * width + u0 + k] : 0.0f;
-        sum[k] = q0[k];
-        count[k] = 1.0f;
-        suu[k] = suv[k] = svv[k] = sqx[k] = sqy[k] = 0.0f;
-        most = vxk_max(most, q0[k]);
+        s.near[k] = s.q0[k] = k < n ? inverse[row * width + u0 + k] : 0.0f;
+        s.sum[k] = s.q0[k];
+        s.n[k] = 1.0f;
+        s.suu[k] = s.suv[k] = s.svv[k] = s.sqx[k] = s.sqy[k] = 0.0f;
+        most = vxk_max(most, s.q0[k]);
     }
     step = vxk_smooth_step(f, most);
     for (int j = 0; j <= 2; j++) {
@@ -224,36 +283,20 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
             p = inverse + (row + dv) * width + u0 + du;
             m = inverse + (row - dv) * width + u0 - du;
             for (int k = 0; k < VXK_STRIP; k++) {
-                float qp = p[k], qm = m[k], off = vxk_abs(qp + qm - 2.0f * q0[k]);
-                float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0[k] * q0[k]) ? 1.0f : 0.0f;
-                near[k] = vxk_max(near[k], close * vxk_max(qp, qm));
-                sum[k] += w * (qp + qm);
-                count[k] += 2.0f * w;
-                suu[k] += w * (x * x);
-                suv[k] += w * (x * y);
-                svv[k] += w * (y * y);
-                sqx[k] += w * (x * (qp - qm));
-                sqy[k] += w * (y * (qp - qm));
+                float qp = p[k], qm = m[k], q0 = s.q0[k], off = vxk_abs(qp + qm - 2.0f * q0);
+                float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0 * q0) ? 1.0f : 0.0f;
+                s.near[k] = vxk_max(s.near[k], close * vxk_max(qp, qm));
+                s.sum[k] += w * (qp + qm);
+                s.n[k] += 2.0f * w;
+                s.suu[k] += w * (x * x);
+                s.suv[k] += w * (x * y);
+                s.svv[k] += w * (y * y);
+                s.sqx[k] += w * (x * (qp - qm));
+                s.sqy[k] += w * (y * (qp - qm));
             }
         }
     }
-    for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
-        struct vxk_bounds b = vxk_bounds_none();
-        for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++) {
-            struct vxk_smooth m;
-            m.q0 = q0[k];
-            m.sum = sum[k];
-            m.n = count[k];
-            m.near = near[k];
-            m.suu = suu[k];
-            m.suv = suv[k];
-            m.svv = svv[k];
-            m.sqx = sqx[k];
-            m.sqy = sqy[k];
-            vxk_smooth_end(a, row, u0 + k, &m, &b);
-        }
-        a->s.strip[row * f->n_tx[0] + (u0 + k0) / VXK_TILE] = b;
-    }
+    vxk_smooth_end(a, row, u0, n, &s);
 }
 
 /* Bounds of a tile of level 0 from its strips; stores them. */

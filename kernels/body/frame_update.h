@@ -119,12 +119,12 @@ VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, float d, float 
 }
 
 /* Written without branches, on arrays that nothing else can name: a CPU runs the eight voxels in one go. */
-VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
+VXK_FN_APART void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
     const float *pixel = &a->s.pixel->d; /* four floats a pixel */
     const float sx = f->R[6], sy = f->R[7], sz = f->R[8];
-    uint32_t band[8], near[8], freed[8];
+    uint32_t said[8], all = 0;
     int32_t at[8];
     float d[8], g[8], front[8], sdf[8], seen[8], zs[8];
     for (int k = 0; k < 8; k++) {
@@ -142,18 +142,18 @@ VXK_FN void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 
         d[k] = v.d;
         g[k] = v.g;
         sdf[k] = v.sdf;
-        band[k] = v.band;
-        near[k] = v.near;
-        freed[k] = v.free;
+        said[k] = (v.band | v.near << 8 | v.free << 16) << k;
     }
+    for (int k = 0; k < 8; k++)
+        all |= said[k];
     for (int k = 0; k < 8; k++) {
         o->d[k] = d[k];
         o->g[k] = g[k];
         o->sdf[k] = sdf[k];
-        o->band |= band[k] << k;
-        o->near |= near[k] << k;
-        o->free |= freed[k] << k;
     }
+    o->band |= all & 255;
+    o->near |= all >> 8 & 255;
+    o->free |= all >> 16;
 }
 
 VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,

@@ -510,13 +510,17 @@ static __device__ __forceinline__ void put_word(const struct vxk_frame_args *a,
             x = fw->n_active;
         else if (lane == 13)
             x = a->epoch;
+        else if (lane == 14)
+            x = vxk_word_tick(a, old);
+        else if (lane == 15)
+            x = vxk_word_seen(a, fw, old);
     } else if (old && lane < 16) {
         x = ((const uint32_t *)old)[lane];
     }
     if (lane < 16)
         ((uint32_t *)w)[lane] = x;
 }
-static_assert(sizeof(struct vxk_word) == 64, "masks, pages, n_active, epoch, reserved of a word");
+static_assert(sizeof(struct vxk_word) == 64, "masks, pages, n_active, epoch, tick, seen of a word");
 
 /* A block a chunk, two words a warp. */
 static __global__ void __launch_bounds__(CHUNK_THREADS)

@@ -122,8 +122,15 @@ static __global__ void __launch_bounds__(THREADS)
                 m.sqy += w * (y * (a1 - a2));
             }
         }
-        if (on)
-            vxk_smooth_end(&a, row, u, &m, &b);
+        if (on) {
+            uint32_t at = (uint32_t)(row * width + u);
+            struct vxk_smoothed o = vxk_smooth_solve(f, row, u, a.s.depth[at], &m);
+            vxk_store_pixel(&a.s.pixel[at], o.d, o.g, o.front);
+            b.hit_lo = o.hit_lo;
+            b.hit_hi = o.hit_hi;
+            b.free_all = o.free_all;
+            b.free_any = o.free_any;
+        }
         vxk_join_lane(&b, 1);
         vxk_join_lane(&b, 2);
         if (on && t % VXK_TILE == 0)

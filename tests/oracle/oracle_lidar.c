@@ -1,6 +1,6 @@
 /*
  * oracle_lidar.c - exact readings of a closed box: normals at the rays' ends, and distances of the voxels
- * near a wall.
+ * near a wall.  Of flat ground: that it stays.
  *
  * Where a wall is seen far from its edges there is one right answer, with no rule of the pipeline in it: the
  * wall's normal and the distance to its plane.
@@ -219,10 +219,72 @@ START_TEST(distances)
 }
 END_TEST
 
+/* A scan of flat ground at height GROUND from `x` metres along it, 1.8 m up: beams that see it at 25 to 1.5
+ * degrees, and some above the horizon. */
+static const double GROUND = 0.05;
+static void ground_frame(struct test_frame *t, double x, uint64_t *seed)
+{
+    struct frame_shape shape = {.width = 900, .height = 48, .reach_m = 60};
+    const double at[3] = {x, 0, GROUND + 1.8};
+    test_frame_init(t, VX_RANGE, seed, &shape, at);
+    memset(t->f.pose[0].rotation_xyzw, 0, sizeof t->f.pose[0].rotation_xyzw);
+    t->f.pose[0].rotation_xyzw[3] = 1;
+    t->f.first_azimuth_rad = -3.141592653589793;
+    t->f.azimuth_step_rad = 6.283185307179586 / shape.width;
+    for (uint32_t v = 0; v < shape.height; v++) {
+        double el = 0.03 - 0.47 * v / shape.height;
+        t->elevation[v] = (float)el;
+        for (uint32_t u = 0; u < shape.width; u++)
+            ((float *)t->data)[v * shape.width + u] = el < -0.026 ? (float)(-1.8 / sin(el)) : 0;
+    }
+}
+
+/* Beams that graze the ground free nothing in it (occupancy maps). */
+START_TEST(ground_stays)
+{
+    struct vx_device *d = test_device(512 << 20);
+    struct vx_map_params p = test_params(VOXEL, VX_OCCUPANCY);
+    struct vx_map *map = test_map(d, &p);
+    uint64_t seed = test_seed + 20, occupied = 0, freed = 0, above = 0;
+    struct map_walk *w;
+    for (int i = 0; i < 8; i++) {
+        struct vx_frame_result result;
+        struct test_frame t;
+        ground_frame(&t, 0.45 * i, &seed);
+        ck_ok(vx_map_integrate(map, &t.f, &result, NULL));
+        ck_assert_uint_gt(result.counts.used, 900 * 40);
+        test_frame_fini(&t);
+    }
+    w = map_walk_newest(map);
+    ck_assert_str_eq(w->fault, "");
+    for (uint32_t i = 0; i < w->n_leaves; i++)
+        for (int32_t v = 0; v < 512; v++) {
+            const struct walk_leaf *l = &w->leaves[i];
+            const double x = (l->at[0] + (v >> 6) + 0.5) * VOXEL, y = (l->at[1] + (v >> 3 & 7) + 0.5) * VOXEL;
+            const int32_t z = l->at[2] + (v & 7);
+            const bool is_free = l->free[v >> 6] >> (v & 63) & 1;
+            if (hypot(x - 1.6, y) > 25)
+                continue;
+            occupied += z == 0 && l->active[v >> 6] >> (v & 63) & 1 && (int16_t)(l->value[v] & 0xffff) > 0;
+            freed += z == 0 && is_free;
+            above += z > 0 && is_free;
+        }
+    printf("ground: %llu voxels occupied, %llu free, %llu free above it\n", (unsigned long long)occupied,
+           (unsigned long long)freed, (unsigned long long)above);
+    ck_assert_uint_gt(occupied, 20000);
+    ck_assert_uint_gt(above, 20000);
+    ck_assert_msg(freed * 1000 < occupied, "beams eat the ground");
+    map_walk_free(w);
+    vx_map_destroy(map);
+    vx_device_close(d);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("lidar");
     ck_add(s, normals, 4);
     ck_add(s, distances, 6);
+    ck_add(s, ground_stays, 1);
     return core_test_main(argc, argv, s);
 }

@@ -306,7 +306,9 @@ static void date_words(struct grid_fixture *f, struct vxk_chunk *chunks, uint32_
             s->changed_epoch = old && old->hash == s->hash ? old->changed_epoch
                                : old || s->hash            ? (uint32_t)f->map.epoch
                                                            : 0;
-            chunks[i].word[w].changed_epoch = s->changed_epoch;
+            /* every other time as if the chunk had gone and come back: nothing dates what it no longer holds
+             */
+            chunks[i].word[w].changed_epoch = !s->hash && f->map.epoch % 2 ? 0 : s->changed_epoch;
         }
     free(f->words);
     f->words = now;

@@ -34,6 +34,10 @@ struct vx_query_options {
     uint64_t min_epoch; /* the answer is from this epoch or newer; the ESDF is refreshed first if needed */
     bool (*cancelled)(void *context); /* asked between kernels; may be NULL */
     void *context;
+    /* A distance field that was brought up to date less than esdf_period_ns before now_ns is new enough,
+     * unless min_epoch is newer: the whole answer is then from its epoch.  By the caller's clock; 0 = the
+     * newest epoch always. */
+    uint64_t now_ns, esdf_period_ns;
 };
 
 struct vx_point_answer { /* 24 bytes; what the wire carries */

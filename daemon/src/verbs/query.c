@@ -39,8 +39,11 @@ void vxd_query_take(struct vxd_query *q, struct vxd_in *in, const struct vxd_que
         q->origin_m[1] = shape->origin_m->y;
         q->origin_m[2] = shape->origin_m->z;
     }
-    q->options = (struct vx_query_options){
-        .min_epoch = shape->min_epoch, .cancelled = vxd_request_is_cancelled, .context = r};
+    q->options = (struct vx_query_options){.min_epoch = shape->min_epoch,
+                                           .cancelled = vxd_request_is_cancelled,
+                                           .context = r,
+                                           .now_ns = vxd_now_ns(),
+                                           .esdf_period_ns = r->server->config.esdf_period_ms * 1000000};
     vx_err err = vxd_request_use_map(r, shape->map);
     if (err == VX_OK)
         err = refused;

@@ -123,6 +123,56 @@ START_TEST(wall)
 }
 END_TEST
 
+/* A field that is new enough by the caller's clock answers for its own epoch, whole; and its pin does not
+ * hold what commits replace for long. */
+START_TEST(period)
+{
+    struct vx_device *device;
+    struct vx_map *map;
+    struct vx_reply reply;
+    struct vx_detail detail;
+    struct vx_query_options o = {.now_ns = 1000, .esdf_period_ns = 100};
+    struct vx_device_stats stats;
+    uint64_t most = 0;
+    float near_wall[3] = {0, 0, 1.7f};
+    struct vx_point_answer first, a;
+
+    open_map(&device, &map, _i ? VXK_GUARD : VXK_CPU);
+    for (int k = 0; k < 5; k++)
+        integrate_wall(map, 2.0, 1000 + k);
+    ck_assert_int_eq(vx_query_points(map, &o, origin, near_wall, 1, &first, &reply, &detail), VX_OK);
+    ck_assert_uint_eq(reply.epoch, 5);
+    for (int k = 0; k < 8; k++)
+        integrate_wall(map, 1.8, 2000 + k);
+    for (o.now_ns = 990; o.now_ns < 1100; o.now_ns += 10) { /* a clock that went back does no harm */
+        ck_assert_int_eq(vx_query_points(map, &o, origin, near_wall, 1, &a, &reply, &detail), VX_OK);
+        ck_assert(reply.epoch == 5 && reply.esdf_epoch == 5 && reply.newest_stamp_ns == 1004);
+        ck_assert(memcmp(&a, &first, sizeof a) == 0);
+    }
+    ck_assert_int_eq(vx_query_points(map, &o, origin, near_wall, 1, &a, &reply, &detail), VX_OK); /* 1100 */
+    ck_assert(reply.epoch == 13 && reply.esdf_epoch == 13 && a.distance_m < 0.12f);
+    integrate_wall(map, 1.8, 3000);
+    o.min_epoch = 14; /* asked for: not old for anything */
+    ck_assert_int_eq(vx_query_points(map, &o, origin, near_wall, 1, &a, &reply, &detail), VX_OK);
+    ck_assert_uint_eq(reply.esdf_epoch, 14);
+    o.min_epoch = 0;
+    for (int k = 0; k < 200; k++) { /* nobody asks */
+        integrate_wall(map, k % 2 ? 1.8 : 2.0, 4000 + k);
+        vx_device_get_stats(device, &stats);
+        if (k < 60 && stats.used_bytes > most)
+            most = stats.used_bytes;
+        ck_assert_uint_le(stats.used_bytes, k < 60 ? UINT64_MAX : most);
+    }
+    ck_assert_int_eq(vx_query_points(map, &o, origin, near_wall, 1, &a, &reply, &detail), VX_OK);
+    ck_assert_uint_eq(reply.epoch, 214); /* its epoch was given up */
+    ck_assert_int_eq(vx_map_clear(map), VX_OK);
+    ck_assert_int_eq(vx_query_points(map, &o, origin, near_wall, 1, &a, &reply, &detail), VX_OK);
+    ck_assert(a.status == 0 && a.state == VX_STATE_UNKNOWN);
+    vx_map_destroy(map);
+    vx_device_close(device);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ beside a writer */
 
 struct beside {
@@ -141,8 +191,11 @@ static void *read_on(void *context)
         struct vx_reply reply;
         struct vx_detail detail;
         struct vx_mesh mesh;
-        ck_assert_int_eq(vx_query_spheres(b->map, NULL, origin, p[0], 2, a, &reply, &detail), VX_OK);
-        ck_assert(reply.epoch >= epoch && reply.esdf_epoch == reply.epoch);
+        struct vx_query_options o = {.now_ns = (uint64_t)b->n_batches, .esdf_period_ns = 3};
+        ck_assert_int_eq(
+            vx_query_spheres(b->map, b->n_batches % 7 ? &o : NULL, origin, p[0], 2, a, &reply, &detail),
+            VX_OK);
+        ck_assert((b->n_batches % 7 == 0 || reply.epoch >= epoch) && reply.esdf_epoch == reply.epoch);
         epoch = reply.epoch;
         ck_assert_int_eq(vx_mesh_extract(b->map, NULL, 0, &mesh, &reply, &detail), VX_OK);
         for (uint32_t i = 0; i < 3 * mesh.n_triangles; i++)
@@ -182,6 +235,7 @@ int main(void)
 
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, wall, 0, 2);
+    tcase_add_loop_test(t, period, 0, 2);
     tcase_add_test(t, beside_a_writer);
     suite_add_tcase(s, t);
     r = srunner_create(s);

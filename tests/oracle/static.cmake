@@ -1,0 +1,2 @@
+# The same frames replayed: the map neither grows nor flickers.
+vx_test(oracle_static_scene LABELS oracle SOURCES oracle/static_scene.c LIBS vx_core_testing vx_scene TIMEOUT 900 ARGS cpu 2)
