@@ -16,8 +16,23 @@ struct vxk_index_voxels {
     struct vxk_index_build b;
     const int32_t *ijk; /* [n][3] */
     uint64_t n;
-    uint64_t *cells; /* [64 (seen_mask + 1)] by slot of the chunk in `seen`; zero at the start */
+    uint64_t *cells;    /* [64 (seen_mask + 1)] by slot of the chunk in `seen`; zero at the start */
+    uint32_t *chunk_of; /* [seen_mask + 1] chunk number of a slot */
 };
+
+/* Slot of a key that is in `seen` for sure, or VXK_NONE where there was no room. */
+VXK_FN uint32_t vxk_index_seen_slot(const struct vxk_index_build *b, uint64_t key)
+{
+    uint32_t i = (uint32_t)vxk_mix64(key) & b->seen_mask;
+    for (uint32_t step = 0; step <= b->seen_mask; step++) {
+        if (b->seen[i] == key)
+            return i;
+        if (b->seen[i] == VXK_NO_KEY)
+            return VXK_NONE;
+        i = (i + 1) & b->seen_mask;
+    }
+    return VXK_NONE;
+}
 
 /* Marks cells of a word of a slot, where they aren't yet. */
 VXK_FN void vxk_index_mark_cells(const struct vxk_index_voxels *a, uint32_t slot, uint32_t word,
@@ -95,15 +110,6 @@ VXK_FN void vxk_index_voxels_chunks(const struct vxk_index_voxels_chunks_args *a
                        vxk_index_run(&args->op, i));
 }
 
-/* Slot of a key that is in `seen`. */
-VXK_FN uint32_t vxk_index_seen_slot(const struct vxk_index_build *b, uint64_t key)
-{
-    uint32_t i = (uint32_t)vxk_mix64(key) & b->seen_mask;
-    while (b->seen[i] != key)
-        i = (i + 1) & b->seen_mask;
-    return i;
-}
-
 /* Element: a word of the result. */
 struct vxk_index_voxels_words_args {
     struct vxk_index_voxels op;
@@ -112,31 +118,35 @@ VXK_FN void vxk_index_voxels_words(const struct vxk_index_voxels_words_args *arg
 {
     const struct vxk_index_voxels *a = &args->op;
     uint32_t slot = vxk_index_seen_slot(&a->b, a->b.keys[i >> 6]);
+    if ((i & 63) == 0)
+        a->chunk_of[slot] = i >> 6;
     vxk_index_set_cells(&a->b, i, a->cells[(uint64_t)slot * 64 + (i & 63)]);
-}
-
-/* Mask word of a voxel whose chunk and cell are there: its place in `masks`. */
-VXK_FN uint64_t vxk_index_row(const struct vxk_index_build *b, uint32_t x, uint32_t y, uint32_t z)
-{
-    uint32_t chunk = vxk_index_made_chunk(b, vxk_key((int32_t)x >> 7, (int32_t)y >> 7, (int32_t)z >> 7));
-    const struct vxk_index_word *in =
-        &b->words[(uint64_t)chunk * 64 + vxk_word_of(x & 127, y & 127, z & 127)];
-    return ((uint64_t)in->first + vxk_popc64(in->mask & ((1ull << vxk_cell_of(x, y, z)) - 1))) * 8 + (x & 7);
 }
 
 /* The bits of n > 0 coordinates into the leaves' masks: one step for each slice of a leaf. */
 VXK_FN void vxk_index_set_run(const struct vxk_index_voxels *a, const int32_t *ijk, uint32_t n)
 {
-    uint32_t starts = vxk_index_starts(ijk, n, 1);
+    uint64_t key = VXK_NO_KEY;
+    uint32_t chunk = 0, starts = vxk_index_starts(ijk, n, 1);
     for (uint32_t left = starts; left; left &= left - 1) {
-        uint32_t i = vxk_ctz32(left);
+        uint32_t i = vxk_ctz32(left), cell;
+        uint64_t bits = 0, k;
         const int32_t *at = ijk + 3 * i;
-        uint64_t bits = 0, row = vxk_index_row(&a->b, (uint32_t)at[0], (uint32_t)at[1], (uint32_t)at[2]);
+        uint32_t x = (uint32_t)at[0], y = (uint32_t)at[1], z = (uint32_t)at[2];
+        const struct vxk_index_word *in;
         do {
             bits |= 1ull << (((uint32_t)ijk[3 * i + 1] & 7) << 3 | ((uint32_t)ijk[3 * i + 2] & 7));
             i++;
         } while (i < n && !(starts >> i & 1));
-        vxk_atomic_or64(&a->b.masks[row], bits);
+        k = vxk_key((int32_t)x >> 7, (int32_t)y >> 7, (int32_t)z >> 7);
+        if (k != key)
+            chunk = a->chunk_of[vxk_index_seen_slot(&a->b, k)];
+        key = k;
+        in = &a->b.words[(uint64_t)chunk * 64 + vxk_word_of(x & 127, y & 127, z & 127)];
+        cell = vxk_cell_of(x, y, z);
+        vxk_atomic_or64(
+            &a->b.masks[((uint64_t)in->first + vxk_popc64(in->mask & ((1ull << cell) - 1))) * 8 + (x & 7)],
+            bits);
     }
 }
 

@@ -6,19 +6,36 @@
 namespace
 {
 
-/* A thread a leaf, its masks in four loads; most leaves lie inside their chunk and reach no other. */
-__global__ void __launch_bounds__(256)
+/* A thread a leaf; a warp brings the masks of its 32 leaves in whole lines.  Most leaves lie inside their
+ * chunk and reach no other. */
+__global__ void __launch_bounds__(WARPS * 32)
     dilate_chunks(const __grid_constant__ struct vxk_index_dilate_chunks_args args, uint32_t n)
 {
     vxk_kernel_begin();
+    __shared__ ulonglong2 tiles[WARPS][32 * 5]; /* four a leaf, and one for the banks */
     const struct vxk_index_morph &a = args.op;
-    for (uint32_t i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) {
+    ulonglong2 *tile = tiles[threadIdx.x >> 5];
+    uint32_t lane = threadIdx.x & 31;
+    for (uint32_t first = (blockIdx.x * WARPS + (threadIdx.x >> 5)) * 32; first < n;
+         first += gridDim.x * WARPS * 32) {
+        uint32_t i = first + lane, place, reach, to;
         uint64_t mask[8];
-        uint32_t place = a.g.place[i], reach, to;
-        bool first = i == 0 || a.g.place[i - 1] >> 12 != place >> 12;
+        bool begins;
+        __syncwarp();
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) {
-            ulonglong2 v = load_pair(a.g.masks, i, k);
+            uint32_t q = k * 32 + lane;
+            if (first + q / 4 < n)
+                tile[q / 4 * 5 + q % 4] = load2(a.g.masks + (uint64_t)first * 8 + 2 * q);
+        }
+        __syncwarp();
+        if (i >= n)
+            continue;
+        place = a.g.place[i];
+        begins = i == 0 || a.g.place[i - 1] >> 12 != place >> 12;
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            ulonglong2 v = tile[lane * 5 + k];
             mask[2 * k] = v.x;
             mask[2 * k + 1] = v.y;
         }
@@ -26,7 +43,7 @@ __global__ void __launch_bounds__(256)
                               : vxk_morph_reach_of(mask, a.shape, a.radius);
         a.reach[i] = reach;
         to = vxk_morph_chunks(reach, place);
-        if (first || to != 1u << 13)
+        if (begins || to != 1u << 13)
             vxk_morph_add_chunks(&a, place >> 12, to);
     }
 }
@@ -154,7 +171,7 @@ __global__ void __launch_bounds__(WARPS * 32)
 
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_chunks(const struct vxk_cuda_launch *l)
 {
-    return vxk_launch_begun(l, dilate_chunks, vxk_blocks_for(l, l->n, 256, 128), 256,
+    return vxk_launch_begun(l, dilate_chunks, vxk_blocks_for(l, l->n, WARPS * 32, 64), WARPS * 32,
                             *(const struct vxk_index_dilate_chunks_args *)l->args, l->n);
 }
 extern "C" cudaError_t vxk_cuda_tuned_index_dilate_words(const struct vxk_cuda_launch *l)

@@ -27,16 +27,20 @@ __device__ __forceinline__ void make_cells(uint16_t cells[216])
     __syncthreads();
 }
 
+/* reach: directions that count (vxk_morph_reach); the words in others are taken as empty. */
 __device__ __forceinline__ void find_neighbours(const struct vxk_index_grid &g, struct neighbours *nb,
-                                                const uint16_t *cells, const struct word_at &w, uint32_t lane)
+                                                const uint16_t *cells, const struct word_at &w, uint32_t lane,
+                                                uint32_t reach)
 {
     if (lane < 27) {
         int32_t x = (int32_t)(w.word >> 4) + (int32_t)(lane / 9) - 1;
         int32_t y = (int32_t)(w.word >> 2 & 3) + (int32_t)(lane / 3 % 3) - 1;
         int32_t z = (int32_t)(w.word & 3) + (int32_t)(lane % 3) - 1, kx, ky, kz;
+        uint32_t chunk = VXK_NONE;
         vxk_key_xyz(w.key, &kx, &ky, &kz);
-        nb->words[lane] = load_word(g, vxk_index_chunk_at(&g, kx + (x >> 2), ky + (y >> 2), kz + (z >> 2)),
-                                    (uint32_t)((x & 3) << 4 | (y & 3) << 2 | (z & 3)));
+        if (reach >> lane & 1)
+            chunk = vxk_index_chunk_at(&g, kx + (x >> 2), ky + (y >> 2), kz + (z >> 2));
+        nb->words[lane] = load_word(g, chunk, (uint32_t)((x & 3) << 4 | (y & 3) << 2 | (z & 3)));
     }
     __syncwarp();
 #pragma unroll
@@ -275,7 +279,7 @@ template <int SHAPE, int RADIUS> struct dilate_op {
     const uint16_t *cells;
     __device__ __forceinline__ void begin(const struct word_at &w, uint32_t lane)
     {
-        find_neighbours(a.g, &shape->nb, cells, w, lane);
+        find_neighbours(a.g, &shape->nb, cells, w, lane, vxk_morph_reach(SHAPE));
     }
     __device__ __forceinline__ void leaf(const struct word_at &, uint32_t cell, uint32_t to, uint32_t e,
                                          bool ok)
@@ -304,7 +308,7 @@ template <int SHAPE, int RADIUS> struct erode_op {
     const uint16_t *cells;
     __device__ __forceinline__ void begin(const struct word_at &w, uint32_t lane)
     {
-        find_neighbours(a.g, &shape->nb, cells, w, lane);
+        find_neighbours(a.g, &shape->nb, cells, w, lane, vxk_morph_reach(SHAPE));
     }
     __device__ __forceinline__ void leaf(const struct word_at &, uint32_t cell, uint32_t to, uint32_t e,
                                          bool ok)
