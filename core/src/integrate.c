@@ -7,6 +7,7 @@
  * then makes room, or refuses it, and commits it with a second wait.
  */
 #include "body/frame.h"
+#include "clean.h"
 #include "fade.h"
 #include "frame_convert.h"
 #include "skew.h"
@@ -275,6 +276,7 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
     VX_TRY(take_ahead(map, args, fresh, detail));
     bind_map(map, fresh, args);
     VX_TRY(vx__fade_begin(map, frame, args, detail));
+    VX_TRY(vx__clean_launch(map, frame, args, detail));
     VX_TRY(launch_select(map, frame, args));
     VX_TRY(launch_commit(map, args));
     if (map->ws.host->fits)

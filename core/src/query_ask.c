@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     SLICE = 1 << 20,     /* items on the device at once */
@@ -147,6 +148,23 @@ static vx_err ask_small(struct vx__session *s, const struct vx__question *k, con
     return VX_OK;
 }
 
+uint32_t vx__pace(uint32_t n, double took_s, uint32_t least, uint32_t most)
+{
+    const uint32_t more = took_s < 0.005 ? 8 : 2;
+    if (took_s < 0.05)
+        return n < most / more ? n * more : most;
+    if (took_s > 0.2)
+        return n / 2 > least ? n / 2 : least;
+    return n;
+}
+
+double vx__now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* Any batch, a slice at a time. */
 static vx_err ask_slices(struct vx__session *s, const struct vx__question *k, const void *in, uint32_t n,
                          void *out)
@@ -154,6 +172,7 @@ static vx_err ask_slices(struct vx__session *s, const struct vx__question *k, co
     struct vxk_queue *q = s->rs->queue;
     const struct vxk_ops *ops = q->dev->ops;
     uint32_t most = k->slice ? k->slice : SLICE, slice = n < most ? n : most;
+    uint32_t at_once = k->start && k->start < slice ? k->start : slice;
     struct vx__work w;
     void *in_dev, *common = NULL;
     struct vx__batch b;
@@ -168,9 +187,10 @@ static vx_err ask_slices(struct vx__session *s, const struct vx__question *k, co
     err = w.err;
     if (err == VX_OK && k->common_bytes)
         err = ops->upload(q, common, k->common, k->common_bytes);
-    for (uint64_t first = 0; err == VX_OK && first < n; first += slice) {
+    for (uint64_t first = 0; err == VX_OK && first < n; first += b.n) {
+        const double start_s = k->start ? vx__now_s() : 0;
         b.first = (uint32_t)first;
-        b.n = n - first < slice ? (uint32_t)(n - first) : slice;
+        b.n = n - first < at_once ? (uint32_t)(n - first) : at_once;
         if (vx__cancelled(s->options)) {
             err = vx_fail(s->detail, VX_E_CANCELLED, "", "given up after %llu of %u answers",
                           (unsigned long long)first, n);
@@ -182,6 +202,8 @@ static vx_err ask_slices(struct vx__session *s, const struct vx__question *k, co
         VX_TRY(k->launch(s, k, &b));
         VX_TRY(ops->download(q, (char *)out + first * k->out_bytes, b.out, (uint64_t)b.n * k->out_bytes));
         VX_TRY(ops->wait(q));
+        if (k->start)
+            at_once = vx__pace(at_once, vx__now_s() - start_s, 1, slice);
     }
 fail:
     vx__work_drop(&w, 0);

@@ -31,9 +31,10 @@ struct vx__batch {
 struct vx__question {
     uint32_t in_bytes, out_bytes; /* an item (0 = items are only counted), an answer */
     uint32_t slice;               /* items on the device at once, 0 = 2^20 */
-    bool direct;                  /* an element reads its item once and writes its answer once */
-    bool with_esdf;               /* the distance field is brought to the pinned epoch */
-    const void *common;           /* what all items share: uploaded once */
+    uint32_t start;     /* items that can take long: so many at first, then as vx__pace says; 0 = `slice` */
+    bool direct;        /* an element reads its item once and writes its answer once */
+    bool with_esdf;     /* the distance field is brought to the pinned epoch */
+    const void *common; /* what all items share: uploaded once */
     uint64_t common_bytes;
     vx_err (*launch)(const struct vx__session *s, const struct vx__question *k, const struct vx__batch *b);
     const void *what; /* the kind's own parameters */
@@ -46,6 +47,13 @@ struct vx__question {
 vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                const struct vx__question *k, const void *in, uint32_t n, void *out, struct vx_reply *reply,
                struct vx_detail *detail);
+
+/*
+ * How many to do at once after `n` took so long, least .. most: about a tenth of a second, so that who gave a
+ * question up does not keep the device and all that waits behind it.
+ */
+uint32_t vx__pace(uint32_t n, double took_s, uint32_t least, uint32_t most);
+double vx__now_s(void);
 
 /* Spheres [n][4] x, y, z, radius: VX_E_INVALID for a radius that is negative, not finite or beyond R. */
 vx_err vx__check_radius(struct vx_map *map, const float *spheres, uint32_t n, struct vx_detail *detail);

@@ -1,4 +1,5 @@
 /* query_path.c - robots of spheres along paths. */
+#include "esdf.h"
 #include "query_ask.h"
 #include "vx/planning.h"
 
@@ -9,7 +10,9 @@ enum {
     MOST_WAYPOINTS = 4096,
     MOST_ELEMENTS = 1 << 26, /* of one launch */
     MOST_PATHS = 1 << 20,
-    MOST_BYTES = 1 << 26 /* of their poses */
+    MOST_BYTES = 1 << 26, /* of their poses */
+    FEWEST_AT_ONCE = 1 << 10,
+    FIRST_AT_ONCE = 1 << 14
 };
 
 _Static_assert(sizeof(struct vxk_path_answer) == sizeof(struct vx_path_answer) &&
@@ -32,6 +35,28 @@ static uint32_t n_segments(const struct vx_paths *p)
     return p->n_waypoints > 1 ? p->n_waypoints - 1 : 1;
 }
 
+/* An element can take 16,000 samples, so one path can keep the device for hours. */
+static vx_err sweep(const struct vx__session *s, struct vxk_query_path_args *a, uint32_t n)
+{
+    struct vxk_queue *q = s->rs->queue;
+    uint32_t at_once = FIRST_AT_ONCE;
+
+    for (a->first = 0; a->first < n;) {
+        const uint32_t part = smaller(n - a->first, at_once);
+        const double start_s = vx__now_s();
+
+        VX_TRY_RET(VXK_LAUNCH(q, query_path, a, part));
+        a->first += part;
+        if (a->first == n)
+            return VX_OK;
+        VX_TRY_RET(q->dev->ops->wait(q));
+        if (vx__cancelled(s->options))
+            return vx_fail(s->detail, VX_E_CANCELLED, "", "given up on the way");
+        at_once = vx__pace(at_once, vx__now_s() - start_s, FEWEST_AT_ONCE, MOST_ELEMENTS);
+    }
+    return VX_OK;
+}
+
 static vx_err launch_paths(const struct vx__session *s, const struct vx__question *k,
                            const struct vx__batch *b)
 {
@@ -46,7 +71,7 @@ static vx_err launch_paths(const struct vx__session *s, const struct vx__questio
                                     .unknown = p->unknown};
 
     VX_TRY_RET(VXK_LAUNCH(s->rs->queue, query_path_begin, &a, b->n));
-    VX_TRY_RET(VXK_LAUNCH(s->rs->queue, query_path, &a, b->n * a.n_segments * a.n_spheres));
+    VX_TRY_RET(sweep(s, &a, b->n * a.n_segments * a.n_spheres));
     return VXK_LAUNCH(s->rs->queue, query_path_end, &a, b->n);
 }
 

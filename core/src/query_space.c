@@ -10,7 +10,10 @@ enum {
     MOST_BAND = 1024,        /* voxels of a slice's heights */
     MOST_CELLS = 1 << 28,    /* of a slice */
     BOXES_AT_ONCE = 1 << 16, /* 64 elements each */
-    CELLS_AT_ONCE = 1 << 20
+    CELLS_AT_ONCE = 1 << 20,
+    FIRST_BOXES = 1 << 10, /* with these it begins: they can take long */
+    FIRST_CELLS = 1 << 17,
+    FIRST_PLACES = 1 << 15
 };
 
 _Static_assert(sizeof(struct vxk_box_answer) == sizeof(struct vx_box_answer) &&
@@ -39,6 +42,7 @@ vx_err vx_query_boxes(struct vx_map *map, const struct vx_query_options *options
     static const struct vx__question k = {.in_bytes = 6 * sizeof(float),
                                           .out_bytes = sizeof *answers,
                                           .slice = BOXES_AT_ONCE,
+                                          .start = FIRST_BOXES,
                                           .launch = launch_boxes};
     double most = MOST_BOX * vx__map_params(map)->voxel_size_m;
 
@@ -75,6 +79,7 @@ vx_err vx_query_slice(struct vx_map *map, const struct vx_query_options *options
 {
     const struct vx__question k = {.out_bytes = sizeof *cells,
                                    .slice = CELLS_AT_ONCE,
+                                   .start = FIRST_CELLS,
                                    .with_esdf = true,
                                    .launch = launch_slice,
                                    .what = slice};
@@ -117,6 +122,7 @@ vx_err vx_query_unknown(struct vx_map *map, const struct vx_query_options *optio
 {
     static const struct vx__question k = {.in_bytes = 3 * sizeof(float),
                                           .out_bytes = sizeof *distance_m,
+                                          .start = FIRST_PLACES,
                                           .direct = true,
                                           .launch = launch_unknown};
 
@@ -142,6 +148,7 @@ vx_err vx_query_explain(struct vx_map *map, const struct vx_query_options *optio
     static const struct vx__question k = {.in_bytes = 3 * sizeof(float),
                                           .out_bytes = sizeof *out,
                                           .with_esdf = true,
+                                          .start = FIRST_PLACES,
                                           .direct = true,
                                           .launch = launch_explain};
 

@@ -247,6 +247,17 @@ struct vxk_frame_space {
     uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
 };
 
+/* A depth image whose lens bends, with pixels that are not to be used. */
+struct vxk_clean {
+    float k[5]; /* k1 k2 p1 p2 k3 of Brown and Conrady; all 0: none */
+    float edge; /* share of its depth by which a pixel between two surfaces is off from both; 0: not asked */
+    int32_t bent; /* some k is not 0 */
+    int32_t reserved;
+    const uint8_t *mask; /* [height][width] 0: not used; or NULL */
+    const void *raw;     /* the image as it came */
+    void *out;           /* [height][width] in the same encoding, 0 where there is nothing */
+};
+
 /* The arguments of every frame kernel. */
 struct vxk_frame_args {
     struct vxk_frame f;
@@ -260,6 +271,7 @@ struct vxk_frame_args {
     uint32_t n_fresh[VXK_N_PAGE_KINDS], room_old[VXK_N_PAGE_KINDS];
     uint64_t room_bytes;
     struct vxk_fade fade;
+    struct vxk_clean clean;
     /* commit */
     uint64_t *keys; /* the map's table, written */
     uint32_t *heads;

@@ -43,6 +43,7 @@ struct vxk_query_path_args {
     const float *spheres; /* [n_spheres][4] */
     struct vxk_path_answer *out;
     uint32_t n_waypoints, n_segments, n_spheres, unknown;
+    uint32_t first; /* element of this launch of vxk_query_path */
 };
 
 /* Element: a path. */
@@ -237,11 +238,11 @@ VXK_FN void vxk_path_sweep(const struct vxk_query_path_args *a, const struct vxk
         last = now;
     }
 }
-/* Element: path i / (segments x spheres), segment, sphere. */
+/* Element first + i: path n / (segments x spheres), segment, sphere. */
 VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
 {
-    uint32_t path = i / (a->n_segments * a->n_spheres), segment = i / a->n_spheres % a->n_segments,
-             sphere = i % a->n_spheres;
+    uint32_t n = a->first + i, path = n / (a->n_segments * a->n_spheres),
+             segment = n / a->n_spheres % a->n_segments, sphere = n % a->n_spheres;
     struct vxk_path_answer *o = &a->out[path];
     struct vxk_way w;
     float least = 1e30f;

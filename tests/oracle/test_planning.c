@@ -633,6 +633,58 @@ START_TEST(ten_million)
 }
 END_TEST
 
+static bool give_up(void *context)
+{
+    uint32_t *left = context;
+    return !(*left)--;
+}
+
+/* Batches that go to the device in parts: each is answered as if it were alone, and between them the question
+ * can be given up. */
+START_TEST(parts)
+{
+    enum { N = 4000, DIFFERENT = 40, N_PARTS_SPHERES = 20 }; /* 80,000 elements, 16,384 at first */
+    struct place s = open_place(0, backend);
+    static float pose[N][2][7], sphere[N_PARTS_SPHERES][4], box[N][6];
+    static struct vx_path_answer path[N];
+    static struct vx_box_answer in_box[N];
+    const struct vx_paths q = {.spheres = sphere[0], .n_spheres = N_PARTS_SPHERES, .n_waypoints = 2};
+    uint32_t left = UINT32_MAX;
+    const struct vx_query_options options = {.cancelled = give_up, .context = &left};
+    struct vx_reply reply;
+    struct vx_detail detail;
+
+    for (int i = 0; i < N_PARTS_SPHERES; i++) {
+        sphere[i][0] = 0.02f * (float)i;
+        sphere[i][3] = 0.1f;
+    }
+    for (int i = 0; i < N; i++) {
+        for (int k = 0; k < 2 && i < DIFFERENT; k++)
+            random_pose(&s, pose[i][k]);
+        for (int a = 0; a < 3 && i < DIFFERENT; a++) {
+            box[i][a] = random_at(&s);
+            box[i][3 + a] = box[i][a] + 0.4f;
+        }
+        memcpy(pose[i], pose[i % DIFFERENT], sizeof pose[i]);
+        memcpy(box[i], box[i % DIFFERENT], sizeof box[i]);
+    }
+    ck_assert_int_eq(vx_query_paths(s.map, &options, s.origin, &q, pose[0][0], N, path, &reply, &detail),
+                     VX_OK);
+    ck_assert_int_eq(vx_query_boxes(s.map, &options, s.origin, box[0], N, in_box, &reply, &detail), VX_OK);
+    for (int i = DIFFERENT; i < N; i++) {
+        ck_assert(memcmp(&path[i], &path[i % DIFFERENT], sizeof *path) == 0);
+        ck_assert(memcmp(&in_box[i], &in_box[i % DIFFERENT], sizeof *in_box) == 0);
+    }
+    left = 1; /* asked before the paths, and after the first of them */
+    ck_assert_int_eq(vx_query_paths(s.map, &options, s.origin, &q, pose[0][0], N, path, &reply, &detail),
+                     VX_E_CANCELLED);
+    left = 1;
+    ck_assert_int_eq(vx_query_boxes(s.map, &options, s.origin, box[0], N, in_box, &reply, &detail),
+                     VX_E_CANCELLED);
+    close_place(&s);
+}
+END_TEST
+
 /* The same bytes on every backend. */
 START_TEST(same_everywhere)
 {
@@ -693,6 +745,7 @@ int main(int argc, char **argv)
     tcase_add_test(t, nightmares);
     if (backend != VXK_GUARD)
         tcase_add_test(t, ten_million);
+    tcase_add_test(t, parts);
     tcase_add_test(t, same_everywhere);
     suite_add_tcase(s, t);
     r = srunner_create(s);

@@ -359,6 +359,12 @@ static void fill_model(Voxeld__V1__Frame *out, struct frame_parts *parts, const 
         parts->pinhole.reading =
             in->encoding == VXC_U16 ? VOXELD__V1__READING__READING_U16 : VOXELD__V1__READING__READING_F32;
         parts->pinhole.units_per_m = in->units_per_m;
+        parts->pinhole.edge_jump = in->edge_jump;
+        parts->pinhole.distortion = (double *)(uintptr_t)in->distortion;
+        parts->pinhole.n_distortion = 0;
+        for (size_t i = 0; i < 5; i++)
+            if (in->distortion[i] != 0)
+                parts->pinhole.n_distortion = i + 1;
         out->model_case = VOXELD__V1__FRAME__MODEL_PINHOLE;
         out->pinhole = &parts->pinhole;
         return;
@@ -418,13 +424,18 @@ static size_t list_payloads(const struct vxc_frame *frame, Voxeld__V1__Frame *bo
                             Voxeld__V1__Channel *channel, struct vxc__payload *payload)
 {
     payload[0] = (struct vxc__payload){frame->data, (size_t)frame->data_bytes};
-    if (!frame->time_ns)
-        return 1;
-    *channel = VOXELD__V1__CHANNEL__CHANNEL_TIME;
-    payload[1] = (struct vxc__payload){frame->time_ns, frame->width * sizeof *frame->time_ns};
+    size_t n = 0;
+    if (frame->time_ns) {
+        channel[n] = VOXELD__V1__CHANNEL__CHANNEL_TIME;
+        payload[1 + n++] = (struct vxc__payload){frame->time_ns, frame->width * sizeof *frame->time_ns};
+    }
+    if (frame->mask) {
+        channel[n] = VOXELD__V1__CHANNEL__CHANNEL_MASK;
+        payload[1 + n++] = (struct vxc__payload){frame->mask, (size_t)frame->width * frame->height};
+    }
     body->channels = channel;
-    body->n_channels = 1;
-    return 2;
+    body->n_channels = n;
+    return 1 + n;
 }
 
 vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame, void *user, uint64_t *seq,
@@ -432,15 +443,15 @@ vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame,
 {
     struct vxc_client *client = stream->client;
     struct frame_parts parts;
-    struct vxc__payload payload[2];
+    struct vxc__payload payload[3];
     size_t n_payloads;
     uint64_t n_bytes = 0;
-    Voxeld__V1__Channel channel;
+    Voxeld__V1__Channel channel[2];
     Voxeld__V1__Frame body = VOXELD__V1__FRAME__INIT;
     vxw_header header = VOXELD__V1__HEADER__INIT;
     VX_TRY_RET(check_frame(stream, frame, detail));
     vxc__wait(client, 0);
-    n_payloads = list_payloads(frame, &body, &channel, payload);
+    n_payloads = list_payloads(frame, &body, channel, payload);
     for (size_t i = 0; i < n_payloads; i++)
         n_bytes += payload[i].n_bytes;
     VX_TRY_RET(await(stream, n_bytes, detail));

@@ -147,6 +147,11 @@ struct vx_frame {
 
     uint32_t width, height; /* depth: pixels; range: columns, rows; points: n, 1 */
     double fx, fy, cx, cy;  /* depth: px; pixel (u, v) has its centre at (u, v) */
+    double distortion[5];   /* depth: k1 k2 p1 p2 k3 of Brown and Conrady; all 0: none */
+    double edge_jump; /* depth: a pixel between a nearer and a farther neighbour, off from both by more than
+                         this share of its depth, is not used; 0: all are, else 0.001 .. 1 */
+    const uint8_t
+        *mask; /* depth: [height][width] 0 = not used; NULL: all are.  What is not used counts as 0 */
     enum vx_encoding encoding;
     double units_per_m; /* VX_U16 */
     const void *data;   /* depth [height][width], points [n][3] f32, range [height][width] f32; the caller's

@@ -36,6 +36,12 @@ static vx_err take_pinhole(const Voxeld__V1__Pinhole *wire, struct vx_frame *out
     out->cy = wire->cy_px;
     out->encoding = wire->reading == VOXELD__V1__READING__READING_U16 ? VX_U16 : VX_F32;
     out->units_per_m = wire->units_per_m;
+    if (wire->n_distortion > 5)
+        return vx_fail(detail, VX_E_INVALID, "distortion", "5 coefficients are known, got %zu",
+                       wire->n_distortion);
+    for (size_t i = 0; i < wire->n_distortion; ++i)
+        out->distortion[i] = wire->distortion[i];
+    out->edge_jump = wire->edge_jump;
     return VX_OK;
 }
 
@@ -99,6 +105,10 @@ static void channel_size(const struct vx_frame *frame, Voxeld__V1__Channel chann
     case VOXELD__V1__CHANNEL__CHANNEL_RING:
         *n = points ? readings : 0;
         *item = sizeof(uint16_t);
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_MASK:
+        *n = frame->sensor == VX_DEPTH ? readings : 0;
+        *item = 1;
         return;
     case VOXELD__V1__CHANNEL__CHANNEL_INTENSITY:
         *n = points || range ? readings : 0;
@@ -200,6 +210,8 @@ static vx_err own_data(struct vxd_frame *f, struct vxd_in *in, struct vx_detail 
             frame->data_bytes = n;
         } else if (in->header->frame->channels[i - 1] == VOXELD__V1__CHANNEL__CHANNEL_TIME) {
             frame->time_ns = (const int32_t *)(const void *)to;
+        } else if (in->header->frame->channels[i - 1] == VOXELD__V1__CHANNEL__CHANNEL_MASK) {
+            frame->mask = to;
         }
         at += (n + 7) / 8 * 8;
     }

@@ -276,6 +276,30 @@ static void channel_missing(struct message *m)
     moving(m);
     m->n_beside = 0;
 }
+static void mask_few(struct message *m)
+{
+    add_channel(m, VOXELD__V1__CHANNEL__CHANNEL_MASK, m->ring, N_READINGS - 1);
+}
+static void mask_of_points(struct message *m)
+{
+    add_channel(m, VOXELD__V1__CHANNEL__CHANNEL_MASK, m->ring, N_READINGS);
+}
+static void lens_nan(struct message *m)
+{
+    static double k[2] = {0.1, NAN};
+    m->f.pinhole.distortion = k;
+    m->f.pinhole.n_distortion = 2;
+}
+static void lens_of_six(struct message *m)
+{
+    static double k[6];
+    m->f.pinhole.distortion = k;
+    m->f.pinhole.n_distortion = 6;
+}
+static void edge_high(struct message *m)
+{
+    m->f.pinhole.edge_jump = 2;
+}
 static void rings_few(struct message *m)
 {
     add_channel(m, VOXELD__V1__CHANNEL__CHANNEL_RING, m->ring, sizeof m->ring - 2);
@@ -366,6 +390,11 @@ static const struct refusal {
     {"rings of an image", RANGE, channel_foreign, INVALID, "channels"},
     {"a channel without payload", POINTS, channel_missing, INVALID, "payloads"},
     {"a ring missing", POINTS, rings_few, INVALID, "channels"},
+    {"a mask too small", DEPTH, mask_few, INVALID, "channels"},
+    {"a mask of points", POINTS, mask_of_points, INVALID, "channels"},
+    {"a distortion NaN", DEPTH, lens_nan, INVALID, "distortion"},
+    {"six coefficients", DEPTH, lens_of_six, INVALID, "distortion"},
+    {"an edge jump of 2", DEPTH, edge_high, INVALID, "edge_jump"},
 };
 
 static void check_nack(uint64_t req, const struct refusal *c)

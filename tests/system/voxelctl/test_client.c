@@ -280,7 +280,7 @@ static struct vxc_frame make_frame(int i)
                               .fy = 8,
                               .cx = 3.5,
                               .cy = 3.5,
-                              .encoding = VXC_F32,
+                              .mask = (const uint8_t *)depth,
                               .data = depth,
                               .data_bytes = sizeof depth};
 }

@@ -74,6 +74,120 @@ START_TEST(moving_scans)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ depth images with a bent lens */
+
+enum { WIDTH = 96, HEIGHT = 72 };
+
+static double reading_at(const struct vx_frame *f, int u, int v)
+{
+    double m;
+    if (u < 0 || v < 0 || u >= WIDTH || v >= HEIGHT)
+        return 0;
+    m = f->encoding == VX_U16 ? ((const uint16_t *)f->data)[v * WIDTH + u]
+                              : (double)((const float *)f->data)[v * WIDTH + u];
+    return m > 0 && m < (f->encoding == VX_U16 ? 65535 : 1e30) ? m : 0;
+}
+
+static bool between(double d, double p, double q, double jump)
+{
+    return p > 0 && q > 0 && ((p > d + jump && q < d - jump) || (q > d + jump && p < d - jump));
+}
+
+/* Where a pixel of the pinhole image is in the bent one. */
+static double bend(const struct vx_frame *f, int u, int v, double *bu, double *bv)
+{
+    const double *k = f->distortion;
+    double x = (u - f->cx) / f->fx, y = (v - f->cy) / f->fy, r2 = x * x + y * y;
+    double radial = 1 + k[0] * r2 + k[1] * r2 * r2 + k[4] * r2 * r2 * r2;
+    *bu = (x * radial + 2 * k[2] * x * y + k[3] * (r2 + 2 * x * x)) * f->fx + f->cx;
+    *bv = (y * radial + k[2] * (r2 + 2 * y * y) + 2 * k[3] * x * y) * f->fy + f->cy;
+    return radial;
+}
+
+/* Random coefficients that leave no pixel near the border between two others, where single precision may
+ * decide. */
+static void random_lens(struct vx_frame *f, uint64_t *seed)
+{
+    for (bool clear = false; !clear;) {
+        clear = true;
+        for (int k = 0; k < 5; k++)
+            f->distortion[k] = (double)(float)(test_uniform(seed, -0.1, 0.1) * (k == 2 || k == 3 ? 0.1 : 1));
+        for (int i = 0; i < WIDTH * HEIGHT && clear; i++) {
+            double u, v;
+            (void)bend(f, i % WIDTH, i / WIDTH, &u, &v);
+            clear = fabs(u - floor(u) - 0.5) > 1e-4 && fabs(v - floor(v) - 0.5) > 1e-4;
+        }
+    }
+}
+
+/* What a pinhole camera without the masked and flying pixels would have sent, in double precision. */
+static void clean(const struct vx_frame *f, void *out)
+{
+    for (int v = 0; v < HEIGHT; v++)
+        for (int u = 0; u < WIDTH; u++) {
+            double bu, bv, radial = bend(f, u, v, &bu, &bv);
+            int su = (int)floor(bu + 0.5), sv = (int)floor(bv + 0.5);
+            bool ok = radial > 0 && su >= 0 && sv >= 0 && su < WIDTH && sv < HEIGHT;
+            ok = ok && !(f->mask && !f->mask[sv * WIDTH + su]);
+            if (ok && f->edge_jump > 0) {
+                double d = reading_at(f, su, sv), jump = d * (double)(float)f->edge_jump;
+                ok = !(d > 0) || !(between(d, reading_at(f, su - 1, sv), reading_at(f, su + 1, sv), jump) ||
+                                   between(d, reading_at(f, su, sv - 1), reading_at(f, su, sv + 1), jump));
+            }
+            if (f->encoding == VX_U16)
+                ((uint16_t *)out)[v * WIDTH + u] = ok ? ((const uint16_t *)f->data)[sv * WIDTH + su] : 0;
+            else
+                ((float *)out)[v * WIDTH + u] = ok ? ((const float *)f->data)[sv * WIDTH + su] : 0;
+        }
+}
+
+START_TEST(bent_lens)
+{
+    struct vx_device *d[2] = {reference_device(), test_device(512 << 20)};
+    struct vx_map_params p = test_params(0.05, VX_TSDF);
+    struct vx_map *m[2] = {test_map(d[0], &p), test_map(d[1], &p)};
+    struct frame_shape shape = {.width = WIDTH, .height = HEIGHT, .reach_m = 3, .odd = 0.05, .u16 = _i & 1};
+    uint64_t seed = test_seed + (uint64_t)_i, n_masked = 0;
+    uint8_t mask[WIDTH * HEIGHT], digest[2][32];
+    for (int i = 0; i < 6; i++) {
+        const double at[3] = {test_uniform(&seed, -1, 1), 0, 0};
+        struct vx_frame_result r[2];
+        struct vx_frame plain;
+        struct test_frame t;
+        float out[WIDTH * HEIGHT];
+        test_frame_init(&t, VX_DEPTH, &seed, &shape, at);
+        if (i != 1)
+            random_lens(&t.f, &seed);
+        for (int k = 0; k < WIDTH * HEIGHT; k++)
+            mask[k] = test_random(&seed) % 8 ? 255 : 0;
+        if (i > 2)
+            t.f.mask = mask;
+        if (i > 3 || i == 1)
+            t.f.edge_jump = 0.01;
+        clean(&t.f, out);
+        plain = t.f;
+        plain.data = out;
+        plain.mask = NULL;
+        plain.edge_jump = 0;
+        memset(plain.distortion, 0, sizeof plain.distortion);
+        ck_ok(vx_map_integrate(m[0], &plain, &r[0], NULL));
+        ck_ok(vx_map_integrate(m[1], &t.f, &r[1], NULL));
+        ck_assert_mem_eq(&r[0].counts, &r[1].counts, sizeof r[0].counts);
+        for (int k = 0; k < 2; k++)
+            ck_ok(vx_map_digest(m[k], digest[k], NULL));
+        ck_assert_mem_eq(digest[0], digest[1], 32);
+        n_masked += r[1].counts.zero;
+        ck_assert_uint_gt(r[1].counts.used, 1000);
+        test_frame_fini(&t);
+    }
+    ck_assert_uint_gt(n_masked, 2000);
+    for (int k = 0; k < 2; k++) {
+        vx_map_destroy(m[k]);
+        vx_device_close(d[k]);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ decay and forgetting */
 
 /* A frame far away that sees nothing: only time passes. */
@@ -277,6 +391,7 @@ int main(int argc, char **argv)
 {
     Suite *s = suite_create("equal");
     ck_add(s, moving_scans, 4);
+    ck_add(s, bent_lens, 4);
     ck_add(s, decay, 6);
     ck_add(s, forget, 1);
     ck_add(s, bad_parameters, 1);

@@ -186,6 +186,23 @@ START_TEST(range_images)
 }
 END_TEST
 
+START_TEST(clean_depth)
+{
+    static const uint8_t mask[12 * 8];
+    REFUSE(VX_DEPTH, f.distortion[0] = NAN, "distortion");
+    REFUSE(VX_DEPTH, f.distortion[4] = 1e3, "distortion");
+    REFUSE(VX_DEPTH, f.edge_jump = -0.1, "edge_jump");
+    REFUSE(VX_DEPTH, f.edge_jump = 1.5, "edge_jump");
+    REFUSE(VX_DEPTH, f.edge_jump = NAN, "edge_jump");
+    ACCEPT(VX_DEPTH, (f.distortion[1] = -0.2, f.edge_jump = 0.05, f.mask = mask));
+    for (enum vx_sensor s = VX_POINTS; s <= VX_RANGE; s++) {
+        REFUSE(s, f.distortion[3] = 0.1, "distortion");
+        REFUSE(s, f.edge_jump = 0.05, "edge_jump");
+        REFUSE(s, f.mask = mask, "mask");
+    }
+}
+END_TEST
+
 static int32_t times[12];
 
 /* A scan with three poses over 0.1 s and a time for each point or column. */
@@ -392,6 +409,7 @@ int main(int argc, char **argv)
     ck_add(s, intrinsics, 1);
     ck_add(s, ranges, 1);
     ck_add(s, range_images, 1);
+    ck_add(s, clean_depth, 1);
     ck_add(s, moving_scans, 1);
     ck_add(s, sine_and_cosine, 1);
     ck_add(s, rotation, 1);

@@ -53,6 +53,10 @@ struct vxc_frame {
 
     uint32_t width, height; /* depth: px; range: columns, rows; points: n, 1 */
     double fx, fy, cx, cy;  /* depth, px: pixel (u, v) has its centre at (u, v); fx and fy are positive */
+    double distortion[5];   /* depth: k1 k2 p1 p2 k3 of Brown and Conrady; all 0: a pinhole */
+    double edge_jump; /* depth: a pixel between a nearer and a farther neighbour, off from both by more than
+                         this share of its depth, is not used; 0: all are */
+    const uint8_t *mask; /* depth: [height][width] 0 = not used; NULL: all are */
     enum vxc_encoding encoding;
     double units_per_m; /* VXC_U16 */
     const void *data;   /* depth [height][width], points [n][3] f32 m, range [height][width] f32 m */
