@@ -1,2 +1,4 @@
 # The same frames replayed: the map neither grows nor flickers.
 vx_test(oracle_static_scene LABELS oracle SOURCES oracle/static_scene.c LIBS vx_core_testing vx_scene TIMEOUT 900 ARGS cpu 2)
+# Free voxels of an occupancy map against marched rays.
+vx_test(oracle_free_rays LABELS oracle SOURCES oracle/free_rays.c LIBS vx_core_testing vx_scene ARGS cpu 2)
