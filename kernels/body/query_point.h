@@ -79,6 +79,7 @@ VXK_FN void vxk_esdf_cursor_init(struct vxk_esdf_cursor *c)
 {
     c->x = c->y = c->z = 0;
     c->known = 0;
+    c->x = c->y = c->z = 0;
     c->key = VXK_NO_KEY;
     c->chunk = VXK_NONE;
     c->leaf = (const uint16_t *)0;
