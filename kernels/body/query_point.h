@@ -77,7 +77,6 @@ struct vxk_esdf_cursor {
 };
 VXK_FN void vxk_esdf_cursor_init(struct vxk_esdf_cursor *c)
 {
-    c->x = c->y = c->z = 0;
     c->known = 0;
     c->x = c->y = c->z = 0;
     c->key = VXK_NO_KEY;
