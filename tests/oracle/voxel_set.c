@@ -31,18 +31,14 @@ void vs_add_box(struct voxel_set *s, const int32_t lo[3], const int32_t hi[3], d
                     vs_add(s, x, y, z);
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a >= 0 ? a / b : -((-a + b - 1) / b);
-}
-
+/* Key, word, cell, voxel: coordinates rounded down to 128, 32, 8 and 1, each level in the order x, y, z. */
 static int compare(const void *pa, const void *pb)
 {
-    static const int64_t edges[4] = {128, 32, 8, 1};
+    static const int32_t masks[4] = {-128, -32, -8, -1};
     const struct voxel *a = pa, *b = pb;
     for (int level = 0; level < 4; level++)
         for (int k = 0; k < 3; k++) {
-            int64_t x = floor_div(a->at[k], edges[level]), y = floor_div(b->at[k], edges[level]);
+            int32_t x = a->at[k] & masks[level], y = b->at[k] & masks[level];
             if (x != y)
                 return x < y ? -1 : 1;
         }
@@ -93,48 +89,84 @@ bool vs_equal(const struct voxel_set *a, const struct voxel_set *b)
     return a->n == b->n && (a->n == 0 || !memcmp(a->v, b->v, a->n * sizeof *a->v));
 }
 
-/* True when a neighbourhood holds the offset. */
+/* True when the neighbourhood of faces (6) or of faces and edges (18) holds the offset. */
 static bool in_shape(int shape, int dx, int dy, int dz)
 {
-    int moved = (dx != 0) + (dy != 0) + (dz != 0);
-    return shape == 26 || moved <= (shape == 6 ? 1 : 2);
+    return (dx != 0) + (dy != 0) + (dz != 0) <= (shape == 6 ? 1 : 2);
+}
+
+/* One set of offsets; a neighbourhood is one of them, or the sum of several: a box is the sum of three lines.
+ */
+struct offsets {
+    int n;
+    int at[27][3];
+};
+enum { LONGEST_LINE = 27 };
+
+static int offsets_of(int shape, int radius, struct offsets out[3])
+{
+    memset(out, 0, 3 * sizeof *out);
+    if (shape == 26) {
+        if (2 * radius + 1 > LONGEST_LINE)
+            abort();
+        for (int axis = 0; axis < 3; axis++)
+            for (int d = -radius; d <= radius; d++)
+                out[axis].at[out[axis].n++][axis] = d;
+        return 3;
+    }
+    for (int dx = -1; dx <= 1; dx++)
+        for (int dy = -1; dy <= 1; dy++)
+            for (int dz = -1; dz <= 1; dz++)
+                if (in_shape(shape, dx, dy, dz)) {
+                    int *at = out[0].at[out[0].n++];
+                    at[0] = dx;
+                    at[1] = dy;
+                    at[2] = dz;
+                }
+    return 1;
 }
 
 struct voxel_set vs_dilate(const struct voxel_set *s, int shape, int radius)
 {
-    struct voxel_set out = {0};
-    for (int dx = -radius; dx <= radius; dx++)
-        for (int dy = -radius; dy <= radius; dy++)
-            for (int dz = -radius; dz <= radius; dz++) {
-                if (!in_shape(shape, dx, dy, dz))
-                    continue;
-                for (size_t i = 0; i < s->n; i++) {
-                    int64_t x = (int64_t)s->v[i].at[0] + dx, y = (int64_t)s->v[i].at[1] + dy,
-                            z = (int64_t)s->v[i].at[2] + dz;
-                    if (x >= -LIMIT && x < LIMIT && y >= -LIMIT && y < LIMIT && z >= -LIMIT && z < LIMIT)
-                        vs_add(&out, x, y, z);
-                }
+    struct offsets part[3];
+    struct voxel_set now = vs_copy(s);
+    for (int k = 0, n = offsets_of(shape, radius, part); k < n; k++) {
+        struct voxel_set next = {0};
+        for (size_t i = 0; i < now.n; i++)
+            for (int j = 0; j < part[k].n; j++) {
+                int64_t x = (int64_t)now.v[i].at[0] + part[k].at[j][0],
+                        y = (int64_t)now.v[i].at[1] + part[k].at[j][1],
+                        z = (int64_t)now.v[i].at[2] + part[k].at[j][2];
+                if (x >= -LIMIT && x < LIMIT && y >= -LIMIT && y < LIMIT && z >= -LIMIT && z < LIMIT)
+                    vs_add(&next, x, y, z);
             }
-    vs_sort(&out);
-    return out;
+        vs_sort(&next);
+        vs_free(&now);
+        now = next;
+    }
+    return now;
 }
 
 struct voxel_set vs_erode(const struct voxel_set *s, int shape, int radius)
 {
-    struct voxel_set out = {0};
-    for (size_t i = 0; i < s->n; i++) {
-        const int32_t *v = s->v[i].at;
-        bool whole = true;
-        for (int dx = -radius; dx <= radius && whole; dx++)
-            for (int dy = -radius; dy <= radius && whole; dy++)
-                for (int dz = -radius; dz <= radius && whole; dz++)
-                    if (in_shape(shape, dx, dy, dz))
-                        whole = vs_find(s, (int64_t)v[0] + dx, (int64_t)v[1] + dy, (int64_t)v[2] + dz) >= 0;
-        if (whole)
-            vs_add(&out, v[0], v[1], v[2]);
+    struct offsets part[3];
+    struct voxel_set now = vs_copy(s);
+    for (int k = 0, n = offsets_of(shape, radius, part); k < n; k++) {
+        struct voxel_set next = {0};
+        for (size_t i = 0; i < now.n; i++) {
+            const int32_t *v = now.v[i].at;
+            bool whole = true;
+            for (int j = 0; j < part[k].n && whole; j++)
+                whole = vs_find(&now, (int64_t)v[0] + part[k].at[j][0], (int64_t)v[1] + part[k].at[j][1],
+                                (int64_t)v[2] + part[k].at[j][2]) >= 0;
+            if (whole)
+                vs_add(&next, v[0], v[1], v[2]);
+        }
+        vs_sort(&next);
+        vs_free(&now);
+        now = next;
     }
-    vs_sort(&out);
-    return out;
+    return now;
 }
 
 struct voxel_set vs_merge(const struct voxel_set *const *sets, int n)
@@ -171,7 +203,7 @@ struct voxel_set vs_coarsen(const struct voxel_set *s)
 {
     struct voxel_set out = {0};
     for (size_t i = 0; i < s->n; i++)
-        vs_add(&out, floor_div(s->v[i].at[0], 2), floor_div(s->v[i].at[1], 2), floor_div(s->v[i].at[2], 2));
+        vs_add(&out, (s->v[i].at[0] & ~1) / 2, (s->v[i].at[1] & ~1) / 2, (s->v[i].at[2] & ~1) / 2);
     vs_sort(&out);
     return out;
 }
