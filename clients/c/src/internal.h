@@ -147,6 +147,12 @@ bool vxc__take_interrupt(struct vxc_client *client);
 void vxc__info_of(const Voxeld__V1__MapInfoReply *in, struct vxc_map_info *out);
 void vxc__memory_of(const Voxeld__V1__MapMemory *in, struct vxc_map_memory *out);
 void vxc__state_of(const Voxeld__V1__MapState *in, struct vxc_map_state *out);
+/* What positions are relative to; NULL is zero. */
+void vxc__set_origin(Voxeld__V1__Vec3 *out, const double origin_m[3]);
+/* One request of the query socket whose answer has out_bytes; state may be NULL.
+ * Errors: what the daemon said; VX_E_INTERNAL an answer of another size. */
+vx_err vxc__ask(struct vxc_client *client, vxw_header *header, const void *body, size_t body_bytes, void *out,
+                size_t out_bytes, struct vxc_map_state *state, struct vx_detail *detail);
 /* Copies a bytes field into a string of n bytes, cut where it is too long. */
 void vxc__text_of(ProtobufCBinaryData in, char *out, size_t n);
 /* Refers to a string; nothing is copied. */

@@ -9,32 +9,6 @@ _Static_assert(sizeof(struct vxc_path_answer) == 24 && sizeof(struct vxc_box_ans
                    sizeof(struct vxc_slice_cell) == 8 && sizeof(struct vxc_explanation) == 56,
                "the wire's bytes");
 
-static void set_origin(Voxeld__V1__Vec3 *out, const double origin_m[3])
-{
-    out->x = origin_m ? origin_m[0] : 0;
-    out->y = origin_m ? origin_m[1] : 0;
-    out->z = origin_m ? origin_m[2] : 0;
-}
-
-/* One request whose answer has out_bytes. */
-static vx_err ask(struct vxc_client *client, vxw_header *header, const void *body, size_t body_bytes,
-                  void *out, size_t out_bytes, struct vxc_map_state *state, struct vx_detail *detail)
-{
-    struct vxc__exchange x;
-    vx_err err =
-        vxc__call(client, VXC__QUERY, header, body, body_bytes, VOXELD__V1__HEADER__BODY_RESULT, &x, detail);
-    if (err == VX_OK && x.down_bytes != out_bytes)
-        err = vx_fail(detail, VX_E_INTERNAL, "", "the daemon answered with %zu bytes in place of %zu",
-                      x.down_bytes, out_bytes);
-    if (err == VX_OK) {
-        if (out_bytes > 0)
-            memcpy(out, x.down, out_bytes);
-        vxc__state_of(x.answer->result->map, state);
-    }
-    vxc__exchange_fini(&x);
-    return err;
-}
-
 enum { BODY_BYTES = 64 << 20 /* of one request, about */ };
 
 /* How many of `left` items go into the next request. */
@@ -57,8 +31,8 @@ static vx_err ask_all(struct vxc_client *client, const char *map, vxw_header *he
     VX_TRY_RET(vxc__check_map(map, detail));
     do {
         *n_items = next_items(client, n - done, item_bytes);
-        VX_TRY_RET(ask(client, header, (const char *)items + done * item_bytes, *n_items * item_bytes,
-                       (char *)answers + done * answer_bytes, *n_items * answer_bytes, &got, detail));
+        VX_TRY_RET(vxc__ask(client, header, (const char *)items + done * item_bytes, *n_items * item_bytes,
+                            (char *)answers + done * answer_bytes, *n_items * answer_bytes, &got, detail));
         done += *n_items;
         if (got.epoch > *min_epoch)
             *min_epoch = got.epoch;
@@ -86,7 +60,7 @@ vx_err vxc_query_paths(struct vxc_client *client, const char *map, uint64_t min_
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu paths", n);
     if (robot_floats)
         memcpy(floats, robot->spheres, robot_floats * sizeof *floats);
-    set_origin(&origin, origin_m);
+    vxc__set_origin(&origin, origin_m);
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.origin_m = &origin;
@@ -100,8 +74,8 @@ vx_err vxc_query_paths(struct vxc_client *client, const char *map, uint64_t min_
         body.n = next_items(client, n - done, path_floats * sizeof *poses);
         if (body.n)
             memcpy(floats + robot_floats, poses + done * path_floats, body.n * path_floats * sizeof *floats);
-        err = ask(client, &header, floats, (robot_floats + body.n * path_floats) * sizeof *floats,
-                  answers + done, body.n * sizeof *answers, &got, detail);
+        err = vxc__ask(client, &header, floats, (robot_floats + body.n * path_floats) * sizeof *floats,
+                       answers + done, body.n * sizeof *answers, &got, detail);
         done += body.n;
         if (got.epoch > body.min_epoch)
             body.min_epoch = got.epoch;
@@ -119,7 +93,7 @@ vx_err vxc_query_boxes(struct vxc_client *client, const char *map, uint64_t min_
     Voxeld__V1__QueryBox body = VOXELD__V1__QUERY_BOX__INIT;
     Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
     vxw_header header = VOXELD__V1__HEADER__INIT;
-    set_origin(&origin, origin_m);
+    vxc__set_origin(&origin, origin_m);
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.origin_m = &origin;
@@ -138,7 +112,7 @@ vx_err vxc_query_slice(struct vxc_client *client, const char *map, uint64_t min_
     vxw_header header = VOXELD__V1__HEADER__INIT;
     struct vxc_map_state got;
     VX_TRY_RET(vxc__check_map(map, detail));
-    set_origin(&origin, slice->origin_m);
+    vxc__set_origin(&origin, slice->origin_m);
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.origin_m = &origin;
@@ -151,8 +125,8 @@ vx_err vxc_query_slice(struct vxc_client *client, const char *map, uint64_t min_
     body.unknown = (Voxeld__V1__Unknown)slice->unknown;
     header.body_case = VOXELD__V1__HEADER__BODY_QUERY_SLICE;
     header.query_slice = &body;
-    return ask(client, &header, NULL, 0, cells, (size_t)slice->n_x * slice->n_y * sizeof *cells,
-               state ? state : &got, detail);
+    return vxc__ask(client, &header, NULL, 0, cells, (size_t)slice->n_x * slice->n_y * sizeof *cells,
+                    state ? state : &got, detail);
 }
 
 vx_err vxc_explain(struct vxc_client *client, const char *map, uint64_t min_epoch, const double origin_m[3],
@@ -162,7 +136,7 @@ vx_err vxc_explain(struct vxc_client *client, const char *map, uint64_t min_epoc
     Voxeld__V1__Explain body = VOXELD__V1__EXPLAIN__INIT;
     Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
     vxw_header header = VOXELD__V1__HEADER__INIT;
-    set_origin(&origin, origin_m);
+    vxc__set_origin(&origin, origin_m);
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.origin_m = &origin;

@@ -7,26 +7,25 @@
 _Static_assert(sizeof(struct vxc_point_answer) == 24 && sizeof(struct vxc_ray_answer) == 24,
                "the wire's 24 bytes");
 
-static void set_origin(Voxeld__V1__Vec3 *out, const double origin_m[3])
+void vxc__set_origin(Voxeld__V1__Vec3 *out, const double origin_m[3])
 {
     out->x = origin_m ? origin_m[0] : 0;
     out->y = origin_m ? origin_m[1] : 0;
     out->z = origin_m ? origin_m[2] : 0;
 }
 
-/* One request of a batch: n items of n_floats each, answered by 24 bytes each. */
-static vx_err ask(struct vxc_client *client, vxw_header *header, const float *items, size_t n,
-                  size_t n_floats, void *answers, struct vxc_map_state *state, struct vx_detail *detail)
+vx_err vxc__ask(struct vxc_client *client, vxw_header *header, const void *body, size_t body_bytes, void *out,
+                size_t out_bytes, struct vxc_map_state *state, struct vx_detail *detail)
 {
     struct vxc__exchange x;
-    vx_err err = vxc__call(client, VXC__QUERY, header, items, n * n_floats * sizeof *items,
-                           VOXELD__V1__HEADER__BODY_RESULT, &x, detail);
-    if (err == VX_OK && x.down_bytes != n * 24)
-        err = vx_fail(detail, VX_E_INTERNAL, "", "the daemon answered %zu items with %zu bytes", n,
-                      x.down_bytes);
+    vx_err err =
+        vxc__call(client, VXC__QUERY, header, body, body_bytes, VOXELD__V1__HEADER__BODY_RESULT, &x, detail);
+    if (err == VX_OK && x.down_bytes != out_bytes)
+        err = vx_fail(detail, VX_E_INTERNAL, "", "the daemon answered with %zu bytes in place of %zu",
+                      x.down_bytes, out_bytes);
     if (err == VX_OK) {
-        if (n > 0)
-            memcpy(answers, x.down, n * 24);
+        if (out_bytes > 0)
+            memcpy(out, x.down, out_bytes);
         if (state)
             vxc__state_of(x.answer->result->map, state);
     }
@@ -48,8 +47,8 @@ static vx_err ask_all(struct vxc_client *client, const char *map, vxw_header *he
     do {
         const size_t left = n - done, most = client->limits.query_items;
         *n_items = (uint32_t)(left < most ? left : most);
-        VX_TRY_RET(ask(client, header, items + done * n_floats, *n_items, n_floats, answers + done * 24,
-                       &first, detail));
+        VX_TRY_RET(vxc__ask(client, header, items + done * n_floats, *n_items * n_floats * sizeof *items,
+                            answers + done * 24, *n_items * 24, &first, detail));
         done += *n_items;
         if (first.epoch > *min_epoch)
             *min_epoch = first.epoch;
@@ -67,7 +66,7 @@ vx_err vxc_query_points(struct vxc_client *client, const char *map, uint64_t min
     Voxeld__V1__QueryPoints body = VOXELD__V1__QUERY_POINTS__INIT;
     Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
     vxw_header header = VOXELD__V1__HEADER__INIT;
-    set_origin(&origin, origin_m);
+    vxc__set_origin(&origin, origin_m);
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.origin_m = &origin;
@@ -85,7 +84,7 @@ vx_err vxc_query_spheres(struct vxc_client *client, const char *map, uint64_t mi
     Voxeld__V1__QuerySpheres body = VOXELD__V1__QUERY_SPHERES__INIT;
     Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
     vxw_header header = VOXELD__V1__HEADER__INIT;
-    set_origin(&origin, origin_m);
+    vxc__set_origin(&origin, origin_m);
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.origin_m = &origin;
@@ -102,7 +101,7 @@ vx_err vxc_query_rays(struct vxc_client *client, const char *map, uint64_t min_e
     Voxeld__V1__QueryRays body = VOXELD__V1__QUERY_RAYS__INIT;
     Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
     vxw_header header = VOXELD__V1__HEADER__INIT;
-    set_origin(&origin, origin_m);
+    vxc__set_origin(&origin, origin_m);
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.origin_m = &origin;
