@@ -32,7 +32,7 @@ static int sign_of(const struct sites *s, int32_t x, int32_t y, int32_t z, doubl
         *t = *t < 0 ? -1 : *t > 0 ? 1 : 0;
         return kind == VXK_UNKNOWN ? 0 : (int)*t;
     }
-    if (kind != VXK_ACTIVE || v >> 16 == 0)
+    if (kind != VXK_ACTIVE || (v >> 16 & 255) == 0)
         return 0;
     return *t < 0 ? -1 : 1;
 }
@@ -283,12 +283,12 @@ static void edit(struct grid_fixture *f, uint64_t *seed, int32_t spread)
             grid_fixture_set(f, x, y, z, kind == 3 ? VXK_UNKNOWN : VXK_FREE, 0);
         else if (kind == 5 && was == VXK_ACTIVE) /* moves the sites a little */
             grid_fixture_set(f, x, y, z, VXK_ACTIVE,
-                             vxk_tsdf_pack(vxk_tsdf_distance(v) / 2, vxk_tsdf_weight(v)));
+                             vxk_tsdf_pack(vxk_tsdf_distance(v) / 2, vxk_tsdf_weight(v), 0));
         else if (kind == 6 && was == VXK_ACTIVE) /* changes weights and nothing that counts */
-            grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(vxk_tsdf_distance(v), 7));
+            grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(vxk_tsdf_distance(v), 7, 0));
         else if (kind == 7 && i == 0)
             grid_fixture_set(f, x, y, z, VXK_ACTIVE,
-                             vxk_tsdf_pack((int32_t)(grid_fixture_random(seed) % 65535) - 32767, 1));
+                             vxk_tsdf_pack((int32_t)(grid_fixture_random(seed) % 65535) - 32767, 1, 0));
     }
 }
 
