@@ -92,13 +92,8 @@ vx_err vx__loader_create(struct vx_map *map, struct vx__loader **out, struct vx_
 static vx_err take_pages(struct vx__loader *l, const uint64_t n[VX__N_KINDS], struct vx_detail *detail)
 {
     struct vx_map *map = l->map;
-    struct vx__page_lists pages;
-    uint64_t need = 0, now = 0;
-    for (int k = 0; k < VX__N_KINDS; k++) {
-        need += n[k] * vx__page_bytes((enum vx__page_kind)k);
-        now += map->totals.n_pages[k] * vx__page_bytes((enum vx__page_kind)k);
-    }
-    if (now + need > map->params.limit_bytes)
+    struct vx__page_lists pages = {.channels = map->channels};
+    if (vx__map_bytes(map, map->totals.n_pages) + vx__map_bytes(map, n) > map->params.limit_bytes)
         return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes",
                        "the map would pass its limit of %llu MiB; raise the limit",
                        (unsigned long long)(map->params.limit_bytes >> 20));
@@ -138,7 +133,7 @@ static vx_err launch(struct vx__loader *l)
                                        .new_value_page = l->fresh[VX__VALUE_PAGES].ptr,
                                        .chunks = map->device->pool[VX__CHUNKS].pages.base,
                                        .leaves = map->device->pool[VX__LEAF_PAGES].pages.base,
-                                       .values = map->device->pool[VX__VALUE_PAGES].pages.base,
+                                       .values = (uint32_t *)vx__map_grid(map).values,
                                        .keys = map->keys,
                                        .heads = map->heads,
                                        .slot_mask = map->n_slots - 1,
