@@ -94,6 +94,14 @@ VXK_FN uint32_t vxk_label_merge(uint32_t old, uint32_t label, uint32_t weight)
     return trust >= weight && is ? is | (trust - weight) << 8 : label | (weight - (is ? trust : 0)) << 8;
 }
 
+/* Reading of a ray: those of a range image are numbered from the highest row down. */
+VXK_FN uint32_t vxk_ray_reading(const struct vxk_frame *f, uint32_t ray)
+{
+    uint32_t width = (uint32_t)f->width, row = ray / width;
+    return f->bins_are_rays && f->rows_rise ? ((uint32_t)f->height - 1 - row) * width + (ray - row * width)
+                                            : ray;
+}
+
 /* The reading whose colour and label voxel n takes, VXK_NONE: none.  It is voxel k of a row in the band. */
 VXK_FN uint32_t vxk_tint_reading(const struct vxk_frame_args *a, const struct vxk_view *view,
                                  const struct vxk_row *row, uint32_t n, uint32_t *weight)
@@ -107,7 +115,7 @@ VXK_FN uint32_t vxk_tint_reading(const struct vxk_frame_args *a, const struct vx
     if (f->sensor == VXK_SENSOR_LIDAR) {
         place = vxk_hit_place(&a->s, view->hit, n);
         claim = place == VXK_NONE ? 0 : a->channels.owner[place];
-        return claim ? VXK_OWNER_RAYS - (claim & VXK_OWNER_RAYS) : VXK_NONE;
+        return claim ? vxk_ray_reading(f, VXK_OWNER_RAYS - (claim & VXK_OWNER_RAYS)) : VXK_NONE;
     }
     p = vxk_row_start(f->R, &view->first, n >> 6, n >> 3 & 7);
     at = vxk_pixel_of(f, p.x + (float)k * f->R[6], p.y + (float)k * f->R[7], p.z + (float)k * f->R[8],
