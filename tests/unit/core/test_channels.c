@@ -2,6 +2,7 @@
 #include "core_test.h"
 
 #include "vx/mesh.h"
+#include "vx/nvdb.h"
 #include "vx/tint.h"
 
 #include <math.h>
@@ -412,6 +413,51 @@ START_TEST(none)
 }
 END_TEST
 
+/* A file holds the channels, and the map of it is the same; one of floats has no room for them. */
+START_TEST(files)
+{
+    struct vx_device *d = test_device(256 << 20);
+    struct vx_map_params p = params_with(0.1, _i & 1 ? VX_OCCUPANCY : VX_TSDF, _i % 3 != 1, _i % 3 != 2);
+    struct vx_map *map = test_map(d, &p), *back = NULL;
+    struct vx_nvdb_export out = {.format = VX_NVDB_INDEX};
+    struct vx_nvdb_import in = {.weight = 1};
+    struct vx_nvdb_summary summary;
+    struct vx_map_info info;
+    struct vx_detail detail = {0};
+    uint8_t digest[2][32];
+    uint64_t seed = test_seed + (uint64_t)_i;
+    for (int i = 0; i < 6; i++) {
+        struct vx_frame_result r;
+        struct painted f;
+        painted_init(&f, &seed, 4);
+        ck_ok(vx_map_integrate(map, &f.t.f, &r, NULL));
+        painted_fini(&f);
+    }
+    ck_ok(vx_map_digest(map, digest[0], NULL));
+    for (int k = 0; k < 2; k++) {
+        FILE *file = tmpfile();
+        ck_assert_ptr_nonnull(file);
+        out.format = k ? VX_NVDB_FLOAT : VX_NVDB_INDEX;
+        in.has_mode = k;
+        in.params.mode = p.mode;
+        in.params.colour = k; /* a map of a file without colours may get them later */
+        ck_ok(vx_nvdb_write(map, &out, fileno(file), &summary, NULL, &detail));
+        const vx_err err = vx_nvdb_read(d, "back", &in, fileno(file), summary.n_bytes, &back, NULL, &detail);
+        ck_assert_msg(err == VX_OK, "%s: %s", detail.field, detail.text);
+        ck_map(back, "a map of a file");
+        ck_ok(vx_map_get_info(back, &info));
+        ck_ok(vx_map_digest(back, digest[1], NULL));
+        ck_assert_int_eq(info.params.colour, k ? true : p.colour);
+        ck_assert_int_eq(info.params.label, k ? false : p.label);
+        ck_assert_int_eq(memcmp(digest[0], digest[1], 32) == 0, !k);
+        vx_map_destroy(back);
+        fclose(file);
+    }
+    vx_map_destroy(map);
+    vx_device_close(d);
+}
+END_TEST
+
 START_TEST(refused)
 {
     struct vx_frame f;
@@ -441,6 +487,7 @@ int main(int argc, char **argv)
     ck_add(s, decay, 1);
     ck_add(s, tints, 3);
     ck_add(s, none, 1);
+    ck_add(s, files, 6);
     ck_add(s, refused, 1);
     return core_test_main(argc, argv, s);
 }
