@@ -1,4 +1,4 @@
-/* Colour images of sets of depth images: which file belongs to which frame. */
+/* Colours of a set's frames: which image belongs to which depth image; the reflectance of KITTI's points. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -101,6 +101,10 @@ static vx_err find_by_time(struct vxc_reader *r, struct vx_detail *detail)
 
 vx_err vxc__colours_find(struct vxc_reader *r, struct vx_detail *detail)
 {
+    if (r->payload == VXC__RAW4) { /* reflectance, 0 .. 1, with every point */
+        r->info.n_colours = r->n_items;
+        r->info.sensing.intensity_white = 1;
+    }
     if (r->payload != VXC__IMAGE || r->n_items == 0)
         return VX_OK;
     return r->info.format == VXC_TUM ? find_by_time(r, detail) : find_by_name(r, detail);

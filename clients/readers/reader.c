@@ -262,6 +262,8 @@ static vx_err read_cloud(struct vxc_reader *r, struct vxc_frame *frame, const ch
     frame->height = 1;
     frame->encoding = VXC_F32;
     frame->data = r->cloud.xyz;
+    if (r->use_colour && r->payload == VXC__RAW4)
+        frame->intensity = r->cloud.fourth;
     frame->data_bytes = (uint64_t)r->cloud.n * 3 * sizeof *r->cloud.xyz;
     return VX_OK;
 }

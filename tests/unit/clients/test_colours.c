@@ -157,6 +157,30 @@ START_TEST(other_layouts)
 }
 END_TEST
 
+/* KITTI's points bring their reflectance. */
+START_TEST(kitti)
+{
+    static const float points[2][4] = {{1, 2, 3, 0.25f}, {4, 5, 6, 0.75f}};
+    struct vxc_frame frame;
+    set_bytes("velodyne/000000.bin", points, sizeof points);
+    set_text("calib.txt", "Tr: 1 0 0 0 0 1 0 0 0 0 1 0\n");
+    set_text("poses.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n");
+    struct vxc_reader *r = set_open("", NULL);
+    ck_assert_uint_eq(vxc_reader_get_info(r)->n_colours, 1);
+    ck_assert_double_eq(vxc_reader_get_info(r)->sensing.intensity_white, 1);
+    vxc_reader_use_colour(r, true);
+    set_next(r, &frame);
+    ck_assert_ptr_null(frame.colour);
+    ck_assert_ptr_nonnull(frame.intensity);
+    ck_assert_float_eq(frame.intensity[1], 0.75f);
+    vxc_reader_close(r);
+    r = set_open("", NULL);
+    set_next(r, &frame);
+    ck_assert_ptr_null(frame.intensity);
+    vxc_reader_close(r);
+}
+END_TEST
+
 /* A recorded JPEG: the red cupboards of the kitchen are red, not blue. */
 START_TEST(recorded)
 {
@@ -201,6 +225,7 @@ int main(void)
     tcase_add_test(tests, damaged);
     tcase_add_test(tests, tum);
     tcase_add_test(tests, other_layouts);
+    tcase_add_test(tests, kitti);
     tcase_add_test(tests, recorded);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
