@@ -145,6 +145,40 @@ VXK_FN struct vxk_tint vxk_tint_of(const struct vxk_frame_args *a, const struct 
     return o;
 }
 
+/* Channels of a plane as they were; the values before it may have moved it. */
+VXK_FN void vxk_channels_copy(const struct vxk_frame_args *a, const struct vxk_leaf *now,
+                              const struct vxk_leaf *old, uint32_t x)
+{
+    uint32_t to = vxk_leaf_rank(now, x << 6), from = vxk_leaf_rank(old, x << 6),
+             n = vxk_popc64(now->active[x]);
+    for (uint32_t k = 0; k < n; k++) {
+        uint64_t i = vxk_leaf_value_index(now, to + k), j = vxk_leaf_value_index(old, from + k);
+        if (a->colours)
+            a->colours[i] = a->g.colours[j];
+        if (a->labels)
+            a->labels[i] = a->g.labels[j];
+    }
+}
+
+/* A voxel's channels. */
+struct vxk_channel_values {
+    uint32_t colour, label;
+};
+/* Those of active voxel n before the frame; observed: the frame sees it. */
+VXK_FN struct vxk_channel_values vxk_old_channels(const struct vxk_frame_args *a,
+                                                  const struct vxk_frame_word *fw, uint32_t cell,
+                                                  const struct vxk_leaf *old, uint32_t n, uint32_t observed)
+{
+    uint64_t from = vxk_leaf_value_index(old, vxk_leaf_rank(old, n));
+    struct vxk_channel_values o;
+    int dead = 0;
+    if (fw->flags & VXK_WORD_STALE) /* it may have faded away and be back by this frame */
+        vxk_old_value(a, fw, cell, a->g.values[from], n, observed, &dead);
+    o.colour = !dead && a->colours ? a->g.colours[from] : 0;
+    o.label = !dead && a->labels ? a->g.labels[from] : 0;
+    return o;
+}
+
 /* Element: plane i & 7 of record i >> 3 of the commit. */
 #define vxk_frame_channels_args vxk_frame_args
 VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
@@ -154,8 +188,8 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
     uint32_t work = a->s.code[where] == VXK_CELL_WORK ? a->s.work_of[where] : VXK_NONE;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
     const struct vxk_leaf *now = vxk_new_leaf(a, fw, cell), *old;
-    const int looks = (c->colour || c->intensity || c->label) && work != VXK_NONE &&
-                      a->s.seen[work * 8 + x] && !(fw->flags & VXK_WORD_QUIET);
+    const int brings = c->colour || c->intensity || c->label,
+              looks = (brings || fw->flags & VXK_WORD_STALE) && !(fw->flags & VXK_WORD_QUIET);
     const uint64_t salt =
         vxk_mix64(c->salt ^ a->s.chunk[fw->chunk >> 6].key) + (fw->chunk & 63) * 32768u + cell * 512;
     struct vxk_view view;
@@ -163,8 +197,12 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
     if (!now->active[x])
         return;
     old = vxk_frame_old_leaf(a, fw, cell, &tile);
+    if (work == VXK_NONE || !a->s.seen[work * 8 + x]) {
+        vxk_channels_copy(a, now, old, x);
+        return;
+    }
     rank = vxk_leaf_rank(now, x << 6);
-    view = vxk_view_cell(a, fw, cell, looks ? work : 0);
+    view = vxk_view_cell(a, fw, cell, work);
     for (uint32_t y = 0; y < 8; y++) {
         uint32_t on = (uint32_t)(now->active[x] >> (8 * y)) & 255;
         struct vxk_row row;
@@ -172,28 +210,22 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
         if (looks && on)
             vxk_observe_row(a, &view, x, y, &row);
         for (; on; on &= on - 1) {
-            uint32_t k = vxk_ctz32(on), n = x << 6 | y << 3 | k, colour = 0, label = 0;
+            uint32_t k = vxk_ctz32(on), n = x << 6 | y << 3 | k;
             uint64_t to = vxk_leaf_value_index(now, rank++);
-            if (old && old->active[x] >> (n & 63) & 1) {
-                uint64_t from = vxk_leaf_value_index(old, vxk_leaf_rank(old, n));
-                int dead = 0;
-                if (fw->flags & VXK_WORD_STALE)
-                    vxk_old_value(a, fw, cell, a->g.values[from], n,
-                                  (row.band | row.near | row.free) >> k & 1, &dead);
-                colour = !dead && a->colours ? a->g.colours[from] : 0;
-                label = !dead && a->labels ? a->g.labels[from] : 0;
-            }
-            if (row.band >> k & 1) {
+            struct vxk_channel_values v = {0, 0};
+            if (old && old->active[x] >> (n & 63) & 1)
+                v = vxk_old_channels(a, fw, cell, old, n, (row.band | row.near | row.free) >> k & 1);
+            if (brings && row.band >> k & 1) {
                 struct vxk_tint o = vxk_tint_of(a, &view, &row, n);
                 if (o.has_colour)
-                    colour = vxk_colour_merge(colour, o.colour, o.weight, vxk_mix64(salt + n));
+                    v.colour = vxk_colour_merge(v.colour, o.colour, o.weight, vxk_mix64(salt + n));
                 if (o.label)
-                    label = vxk_label_merge(label, o.label, o.weight);
+                    v.label = vxk_label_merge(v.label, o.label, o.weight);
             }
             if (a->colours)
-                a->colours[to] = colour;
+                a->colours[to] = v.colour;
             if (a->labels)
-                a->labels[to] = (uint16_t)label;
+                a->labels[to] = (uint16_t)v.label;
         }
     }
 }

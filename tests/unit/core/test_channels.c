@@ -307,6 +307,55 @@ START_TEST(decay)
 }
 END_TEST
 
+/* Frames without colours keep what they see alive, and so its colours. */
+START_TEST(spared)
+{
+    struct vx_device *d = test_device(256 << 20);
+    struct vx_map_params p = params_with(0.1, VX_TSDF, true, true);
+    struct vx_map *map;
+    struct vx_frame_result r;
+    struct map_walk *w[2];
+    struct painted f;
+    uint64_t seed = test_seed, n = 0;
+    p.half_life_s = 0.1;
+    p.decay_spares_seen = true;
+    map = test_map(d, &p);
+    do
+        painted_init(&f, &seed, 3);
+    while (f.t.f.sensor != (_i ? VX_RANGE : VX_DEPTH) && (painted_fini(&f), true));
+    f.t.f.intensity = NULL;
+    f.t.f.colour = f.colour;
+    f.t.f.stamp_ns = 0;
+    ck_ok(vx_map_integrate(map, &f.t.f, &r, NULL));
+    w[0] = map_walk_newest(map);
+    f.t.f.colour = f.t.f.label = NULL;
+    for (int i = 1; i < 40; i++) {
+        f.t.f.stamp_ns = i * 50000000ll;
+        ck_ok(vx_map_integrate(map, &f.t.f, &r, NULL));
+    }
+    w[1] = map_walk_newest(map);
+    ck_assert_str_eq(w[1]->fault, "");
+    for (uint32_t l = 0; l < w[0]->n_leaves; l++) {
+        const struct walk_leaf *a = &w[0]->leaves[l], *b = w[1]->leaves;
+        for (uint32_t k = 0; k < w[1]->n_leaves && memcmp(b->at, a->at, sizeof a->at); k++)
+            b++;
+        for (int v = 0; v < 512 && !memcmp(b->at, a->at, sizeof a->at); v++) {
+            if (!(a->active[v >> 6] & b->active[v >> 6] & 1ull << (v & 63)) || !a->colour[v])
+                continue;
+            ck_assert_uint_eq(b->colour[v], a->colour[v]);
+            ck_assert_uint_eq(b->label[v], a->label[v]);
+            n++;
+        }
+    }
+    ck_assert_uint_gt(n, 300);
+    for (int k = 0; k < 2; k++)
+        map_walk_free(w[k]);
+    painted_fini(&f);
+    vx_map_destroy(map);
+    vx_device_close(d);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ readers */
 
 /* A wall whose left half is red with label 7 and whose right half is blue with label 9. */
@@ -485,6 +534,7 @@ int main(int argc, char **argv)
     ck_add(s, memory, 3);
     ck_add(s, full, 1);
     ck_add(s, decay, 1);
+    ck_add(s, spared, 2);
     ck_add(s, tints, 3);
     ck_add(s, none, 1);
     ck_add(s, files, 6);
