@@ -14,8 +14,8 @@
 
 #define VXK_NONE 0xffffffffu
 
-/* Tests compile the CUDA code for the CPU too (tests/support/cuda_emulated): what only nvcc can make of the few
- * lines in between, its headers give there. */
+/* Tests compile the CUDA code for the CPU too (tests/support/cuda_emulated): what only nvcc can make of the
+ * few lines in between, its headers give there. */
 #if defined(__CUDACC__) || defined(VXK_CUDA_EMULATED)
 
 #ifndef VXK_CUDA_EMULATED

@@ -497,7 +497,8 @@ static cudaError_t launch(const struct vxk_cuda_launch *l, const struct vxk_vbm_
     const dim3 chunks = {a->v.n_chunks, SPARSE_PARTS, 1};
     const uint32_t blocks = (a->v.n_leaves + per_block - 1) / per_block;
     cudaError_t e = vxk_launch_plain(l, convolve_leaves<KIND, ONE>, blocks, 32 * WARPS, 0, *a, at_once);
-    return e == cudaSuccess ? vxk_launch_plain(l, convolve_voxels<KIND, ONE>, chunks, VXK_VBM_WIDTH, 0, *a) : e;
+    return e == cudaSuccess ? vxk_launch_plain(l, convolve_voxels<KIND, ONE>, chunks, VXK_VBM_WIDTH, 0, *a)
+                            : e;
 }
 
 template <int KIND>

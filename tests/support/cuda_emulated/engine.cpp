@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -19,7 +18,8 @@ uint3 threadIdx, blockIdx;
 dim3 blockDim(1), gridDim(1);
 
 /* Where all __shared__ variables are; the linker says. */
-extern "C" char __start_emulated_shared[] __attribute__((weak)), __stop_emulated_shared[] __attribute__((weak));
+extern "C" char __start_emulated_shared[] __attribute__((weak)),
+    __stop_emulated_shared[] __attribute__((weak));
 
 namespace emulated
 {
@@ -47,13 +47,16 @@ static struct {
     bool early;
     unsigned n_threads, n_warps, n_over, n_at_barrier, n_waited_for_grid;
     unsigned warp, at; /* the running lane: its warp and its place there */
+    unsigned order;    /* which lane is next */
+    bool leave_warp, wait_too;
     uint32_t runnable[MOST_WARPS], over[MOST_WARPS];
     uint32_t waiting[MOST_WARPS], waiting_all[MOST_WARPS]; /* for lanes of the warp; for all of them */
-    uint32_t busy; /* warps with a runnable lane */
+    uint32_t busy;                                         /* warps with a runnable lane */
     lane lanes[MOST_THREADS];
     uint64_t random;
     fiber *host;
-    std::vector<fiber *> free_fibers;
+    fiber *free_fibers[MOST_THREADS + 1];
+    unsigned n_free;
     uint64_t n_launches;
 } run;
 
@@ -66,7 +69,8 @@ uint64_t seed()
     static const uint64_t value = [] {
         const char *text = getenv("VOXELD_EMULATED_SEED");
         uint64_t x = text ? strtoull(text, nullptr, 10) : 1;
-        fprintf(stderr, "cuda emulated on the CPU: VOXELD_EMULATED_SEED=%llu\n", (unsigned long long)x);
+        fprintf(stderr, "CUDA emulated on the CPU, for tests only: VOXELD_EMULATED_SEED=%llu\n",
+                (unsigned long long)x);
         return x;
     }();
     return value;
@@ -94,9 +98,9 @@ void waited_for_grid_before()
 
 static const char *name_of_meeting(meeting k)
 {
-    static const char *const names[] = {"__syncwarp",       "__shfl_sync",   "__shfl_up_sync",    "__shfl_down_sync",
-                                        "__shfl_xor_sync",  "__ballot_sync", "__any_sync",        "__reduce_add_sync",
-                                        "__reduce_or_sync", "__syncthreads"};
+    static const char *const names[] = {
+        "__syncwarp",    "__shfl_sync", "__shfl_up_sync",    "__shfl_down_sync", "__shfl_xor_sync",
+        "__ballot_sync", "__any_sync",  "__reduce_add_sync", "__reduce_or_sync", "__syncthreads"};
     return names[k];
 }
 
@@ -117,8 +121,8 @@ static void print_lanes(unsigned warp)
             continue;
         for (unsigned j = k; j < WARP && warp * WARP + j < run.n_threads; j++) {
             const lane &o = run.lanes[warp * WARP + j];
-            if (o.now == l.now && (l.now != MEETS || (o.kind == l.kind && o.mask == l.mask && o.line == l.line &&
-                                                      strcmp(o.file, l.file) == 0))) {
+            if (o.now == l.now && (l.now != MEETS || (o.kind == l.kind && o.mask == l.mask &&
+                                                      o.line == l.line && strcmp(o.file, l.file) == 0))) {
                 alike |= 1u << j;
                 done[j] = true;
             }
@@ -127,7 +131,8 @@ static void print_lanes(unsigned warp)
             fprintf(stderr, "  warp %u, lanes %08x: wait in %s of %08x at %s:%d\n", warp, alike,
                     name_of_meeting(l.kind), l.mask, short_name(l.file), l.line);
         else
-            fprintf(stderr, "  warp %u, lanes %08x: %s\n", warp, alike, l.now == OVER ? "have returned" : "run");
+            fprintf(stderr, "  warp %u, lanes %08x: %s\n", warp, alike,
+                    l.now == OVER ? "have returned" : "run");
     }
 }
 
@@ -162,14 +167,22 @@ static void make_runnable(unsigned warp, uint32_t lanes)
     run.busy |= 1u << warp;
 }
 
-/* A bit of a mask that is not 0, from a random place on upwards or downwards. */
-static unsigned pick_bit(uint32_t mask)
+/* A bit of a mask that is not 0: the first from a place on, upwards or downwards. */
+static unsigned first_bit(uint32_t mask, unsigned order)
+{
+    unsigned turn = order & 31;
+    uint32_t turned = mask >> turn | mask << (-turn & 31);
+    unsigned bit = (unsigned)(order & 32 ? __builtin_ctz(turned) : 31 - __builtin_clz(turned));
+    return (bit + turn) & 31;
+}
+
+/* Another order from here on. */
+static void stir()
 {
     uint64_t r = random(run.random);
-    unsigned turn = (unsigned)r & 31;
-    uint32_t turned = mask >> turn | (turn ? mask << (32 - turn) : 0);
-    unsigned bit = (unsigned)(r & 32 ? __builtin_ctz(turned) : 31 - __builtin_clz(turned));
-    return (bit + turn) & 31;
+    run.order = (unsigned)r & 63;
+    run.leave_warp = (r >> 6 & 15) == 0;
+    run.wait_too = r >> 10 & 1;
 }
 
 /* Makes another lane the running one: one of the same warp while there is one.  False: none can run. */
@@ -177,9 +190,12 @@ static bool pick()
 {
     if (!run.busy)
         return false;
-    if (!(run.busy >> run.warp & 1) || (random(run.random) & 15) == 0)
-        run.warp = pick_bit(run.busy);
-    run.at = pick_bit(run.runnable[run.warp]);
+    if (run.leave_warp || !(run.busy >> run.warp & 1)) {
+        stir();
+        run.leave_warp = false;
+        run.warp = first_bit(run.busy, run.order);
+    }
+    run.at = first_bit(run.runnable[run.warp], run.order);
     run.runnable[run.warp] &= ~(1u << run.at);
     if (!run.runnable[run.warp])
         run.busy &= ~(1u << run.warp);
@@ -206,10 +222,10 @@ static void run_lanes(fiber *self)
         run.what->run();
         lane_over();
         if (!pick()) {
-            run.free_fibers.push_back(self);
+            run.free_fibers[run.n_free++] = self;
             switch_to(run.host);
         } else if (own().on) {
-            run.free_fibers.push_back(self);
+            run.free_fibers[run.n_free++] = self;
             switch_to(own().on);
         }
     }
@@ -217,12 +233,7 @@ static void run_lanes(fiber *self)
 
 static fiber *free_fiber()
 {
-    fiber *f;
-    if (run.free_fibers.empty())
-        return fiber_make(run_lanes);
-    f = run.free_fibers.back();
-    run.free_fibers.pop_back();
-    return f;
+    return run.n_free ? run.free_fibers[--run.n_free] : fiber_make(run_lanes);
 }
 
 /* The running lane waits until others make it runnable. */
@@ -237,7 +248,7 @@ static void wait_here()
     me.now = READY;
 }
 
-/* A meeting is complete: everyone is runnable again, and the caller goes on, or does so later. */
+/* A meeting is complete: these are runnable again. */
 static void go_on(unsigned warp, uint32_t lanes)
 {
     for (uint32_t m = lanes; m; m &= m - 1)
@@ -245,9 +256,11 @@ static void go_on(unsigned warp, uint32_t lanes)
     make_runnable(warp, lanes);
 }
 
+/* The last one that came goes on at once, or lets others go first. */
 static void maybe_wait()
 {
-    if (random(run.random) & 1) {
+    stir();
+    if (run.wait_too) {
         make_runnable(run.warp, 1u << run.at);
         wait_here();
     }
@@ -314,7 +327,8 @@ static void check_together(const lane &me, unsigned k)
         fail("lanes %u and %u of warp %u wait for each other at different places", run.at, k, run.warp);
 }
 
-uint64_t warp_meets(meeting kind, unsigned mask, uint64_t value, int which, int width, const char *file, int line)
+uint64_t warp_meets(meeting kind, unsigned mask, uint64_t value, int which, int width, const char *file,
+                    int line)
 {
     lane &me = own();
     lane *lanes = &run.lanes[run.warp * WARP];
@@ -411,9 +425,10 @@ static void lane_over()
 
 /* Blocks */
 
-__attribute__((no_sanitize("address"))) static void spoil(char *from, const char *to)
+__attribute__((no_sanitize("address"), optimize("no-tree-loop-distribute-patterns"))) static void
+spoil(char *from, const char *to)
 {
-    for (volatile char *p = from; p < to; p++)
+    for (char *p = from; p < to; p++)
         *p = (char)0xcb;
 }
 
@@ -441,7 +456,7 @@ static void begin_block(uint64_t k, size_t shared_bytes)
 
 static void run_block()
 {
-    run.warp = pick_bit(run.busy);
+    run.leave_warp = true;
     pick();
     switch_to(free_fiber());
     if (run.n_over < run.n_threads)

@@ -1,9 +1,10 @@
 /*
- * engine.h - runs the blocks of a launch on the calling thread, and what lanes of a warp or block do together.
+ * engine.h - runs the blocks of a launch on the calling thread, and what lanes of a warp or block do
+ * together.
  *
  * Every CUDA thread runs until it meets others; then the next one runs.  In which order, a seed says
- * (VOXELD_EMULATED_SEED, printed when the device is first asked for).  Lanes that do not meet as CUDA demands end
- * the program with words: what kernel, what block, where each lane stands.
+ * (VOXELD_EMULATED_SEED, printed when the device is first asked for).  Lanes that do not meet as CUDA demands
+ * end the program with words: what kernel, what block, where each lane stands.
  *
  * Thread: one launch at a time (runtime.cpp holds a lock).
  */

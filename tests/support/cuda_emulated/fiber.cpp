@@ -1,8 +1,8 @@
 #include "fiber.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstdint>
 #include <sys/mman.h>
 #include <unistd.h>
 

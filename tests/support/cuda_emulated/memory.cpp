@@ -180,7 +180,8 @@ CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAlloc
     auto found = pieces.find(handle);
     (void)at;
     (void)flags;
-    return found != pieces.end() && offset == 0 && bytes == found->second ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return found != pieces.end() && offset == 0 && bytes == found->second ? CUDA_SUCCESS
+                                                                          : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Waits for all work, as the real one does. */
@@ -189,7 +190,8 @@ CUresult cuMemUnmap(CUdeviceptr at, size_t bytes)
     std::lock_guard<std::recursive_mutex> hold(emulated::lock());
     void *base = (void *)(uintptr_t)at;
     emulated::run_everything();
-    return mmap(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == base
+    return mmap(base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+                   base
                ? CUDA_SUCCESS
                : CUDA_ERROR_INVALID_VALUE;
 }

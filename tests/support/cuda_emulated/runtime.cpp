@@ -156,8 +156,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int index)
     if (index != 0)
         return say(cudaErrorInvalidDevice);
     memset(out, 0, sizeof *out);
-    snprintf(out->name, sizeof out->name, "CUDA emulated on the CPU (compute capability %d.%d)", __CUDA_ARCH__ / 100,
-             __CUDA_ARCH__ / 10 % 10);
+    snprintf(out->name, sizeof out->name, "CUDA emulated on the CPU (compute capability %d.%d)",
+             __CUDA_ARCH__ / 100, __CUDA_ARCH__ / 10 % 10);
     out->major = __CUDA_ARCH__ / 100;
     out->minor = __CUDA_ARCH__ / 10 % 10;
     out->multiProcessorCount = counts[emulated::seed() % 6];
@@ -251,7 +251,8 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
     *ms = std::chrono::duration<float, std::milli>(to->of->at - from->of->at).count();
     return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t s)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t s)
 {
     (void)kind;
     return emulated::queue(s, [=] { memmove(to, from, bytes); });

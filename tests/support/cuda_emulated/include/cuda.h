@@ -1,6 +1,6 @@
 /*
- * cuda.h - stand-in for the driver's calls that kernels/cuda/ranges.c looks up: memory that is mapped piece by
- * piece.
+ * cuda.h - stand-in for the driver's calls that kernels/cuda/ranges.c looks up: memory that is mapped piece
+ * by piece.
  */
 #ifndef EMULATED_CUDA_H
 #define EMULATED_CUDA_H

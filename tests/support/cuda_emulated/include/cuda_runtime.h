@@ -21,9 +21,10 @@
 #define __host__
 #define __grid_constant__
 #define __forceinline__ inline
-#define __align__(n) __attribute__((aligned(n)))
+#define __align__(n)    __attribute__((aligned(n)))
 #define __launch_bounds__(...)
-/* Blocks run one after the other, so one copy is enough; the section lets the engine spoil it between them. */
+/* Blocks run one after the other, so one copy is enough; the section lets the engine spoil it between them.
+ */
 #define __shared__ static __attribute__((section("emulated_shared")))
 
 /* What dev.h leaves to the compiler. */
@@ -124,7 +125,10 @@ static inline float __fsqrt_rn(float x)
 }
 static inline int __float2int_rn(float x)
 {
-    return x != x ? 0 : x >= 2147483648.0f ? 2147483647 : x < -2147483648.0f ? -2147483647 - 1 : (int)lrintf(x);
+    return x != x               ? 0
+           : x >= 2147483648.0f ? 2147483647
+           : x < -2147483648.0f ? -2147483647 - 1
+                                : (int)lrintf(x);
 }
 template <typename T> static inline T __ldg(const T *p)
 {
@@ -172,8 +176,7 @@ template <typename T> static inline T atomicExch(T *p, emulated_same<T> v)
     *p = v;
     return old;
 }
-template <typename T>
-static inline T atomicCAS(T *p, emulated_same<T> expected, emulated_same<T> v)
+template <typename T> static inline T atomicCAS(T *p, emulated_same<T> expected, emulated_same<T> v)
 {
     T old = *p;
     if (old == expected)
@@ -184,7 +187,8 @@ static inline void __threadfence(void)
 {
 }
 
-/* What lanes do together.  `file` and `line` say where, for the words of a failure; callers leave them out. */
+/* What lanes do together.  `file` and `line` say where, for the words of a failure; callers leave them out.
+ */
 
 #define EMULATED_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 /* Which lanes happen to run side by side is the device's choice: here none does. */

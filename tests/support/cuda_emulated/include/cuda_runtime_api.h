@@ -1,6 +1,6 @@
 /*
- * cuda_runtime_api.h - stand-in for the runtime's C API: the calls that kernels/cuda makes, with the runtime's
- * names and rules (README.md).  Numbers are not the real ones.
+ * cuda_runtime_api.h - stand-in for the runtime's C API: the calls that kernels/cuda makes, with the
+ * runtime's names and rules (README.md).  Numbers are not the real ones.
  */
 #ifndef EMULATED_CUDA_RUNTIME_API_H
 #define EMULATED_CUDA_RUNTIME_API_H
