@@ -25,8 +25,8 @@ namespace emulated
 {
 
 enum { WARP = 32, MOST_THREADS = 1024, MOST_WARPS = MOST_THREADS / WARP, DYNAMIC_BYTES = 48 << 10 };
-/* After this many blocks of a launch what shared memory holds is spoilt for one block in eight only. */
-enum { SPOIL_ALWAYS = 16 };
+/* After this many blocks of a launch what shared memory holds is spoilt for one block in 16 only. */
+enum { SPOIL_ALWAYS = 4 };
 
 enum state { UNBORN, READY, MEETS, OVER };
 
@@ -49,6 +49,7 @@ static struct {
     unsigned warp, at; /* the running lane: its warp and its place there */
     unsigned order;    /* which lane is next */
     bool leave_warp, wait_too;
+    bool met; /* lanes of this launch have met */
     uint32_t runnable[MOST_WARPS], over[MOST_WARPS];
     uint32_t waiting[MOST_WARPS], waiting_all[MOST_WARPS]; /* for lanes of the warp; for all of them */
     uint32_t busy;                                         /* warps with a runnable lane */
@@ -334,6 +335,7 @@ uint64_t warp_meets(meeting kind, unsigned mask, uint64_t value, int which, int 
     lane *lanes = &run.lanes[run.warp * WARP];
     unsigned warp = run.warp;
     uint32_t others = mask & ~(1u << run.at), missing = 0;
+    run.met = true;
     me.now = MEETS;
     me.kind = kind;
     me.mask = mask;
@@ -383,6 +385,7 @@ int block_meets(int value, const char *file, int line)
 {
     lane &me = own();
     int any = 0;
+    run.met = true;
     me.now = MEETS;
     me.kind = BLOCK;
     me.mask = 0xffffffffu;
@@ -425,11 +428,13 @@ static void lane_over()
 
 /* Blocks */
 
+/* Both ends are multiples of 8, or nearly: the few bytes behind the last multiple are left. */
 __attribute__((no_sanitize("address"), optimize("no-tree-loop-distribute-patterns"))) static void
 spoil(char *from, const char *to)
 {
-    for (char *p = from; p < to; p++)
-        *p = (char)0xcb;
+    typedef uint64_t __attribute__((may_alias)) word;
+    for (; from + sizeof(word) <= to; from += sizeof(word))
+        *(word *)(void *)from = 0xcbcbcbcbcbcbcbcbull;
 }
 
 static void begin_block(uint64_t k, size_t shared_bytes)
@@ -448,7 +453,8 @@ static void begin_block(uint64_t k, size_t shared_bytes)
         run.lanes[k2].now = UNBORN;
         run.lanes[k2].on = nullptr;
     }
-    if (k < SPOIL_ALWAYS || (random(run.random) & 7) == 0) {
+    /* a kernel whose lanes never meet has no use for shared memory */
+    if (k == 0 || (run.met && (k < SPOIL_ALWAYS || random(run.random) % 16 == 0))) {
         spoil(__start_emulated_shared, __stop_emulated_shared);
         spoil(dynamic_memory, dynamic_memory + shared_bytes);
     }
@@ -476,6 +482,7 @@ void run_grid(const call &what, dim3 grid, dim3 block, size_t shared_bytes, bool
     uint64_t n = (uint64_t)grid.x * grid.y, step, first;
     run.what = &what;
     run.early = early;
+    run.met = false;
     run.host = running = fiber_host();
     run.n_threads = block.x;
     run.n_warps = (block.x + WARP - 1) / WARP;
