@@ -50,19 +50,24 @@ static const char HELP[] =
     "                      of spheres, radius, collides (a surface is within the radius) and "
     "touches_unknown; "
     "0 or 1\n"
+    "  --unknown-distance  points: a last column unknown_distance_m, to the nearest unknown voxel; nan: none "
+    "within reach\n"
     "  --min-epoch N       answer from this epoch or a newer one; default: the newest\n"
     "\n"
     "With --json a summary is printed, and the rows as `answers` when there is no -o.\n"
     "\n"
     "exit codes: 0 done, 1 refused or a file is bad, 2 wrong usage, 3 no daemon, 130 interrupted\n";
 
-enum { INPUT, OUTPUT, ROBOT, UNKNOWN, MAX_RANGE, STATUS, MIN_EPOCH, N_OPTIONS };
+enum { INPUT, OUTPUT, ROBOT, UNKNOWN, MAX_RANGE, STATUS, UNKNOWN_DISTANCE, MIN_EPOCH, N_OPTIONS };
 
-static const struct cli_option OPTIONS[N_OPTIONS] = {
-    [INPUT] = {"input", 'i', true},       [OUTPUT] = {"output", 'o', true},
-    [ROBOT] = {"robot", 0, true},         [UNKNOWN] = {"unknown", 0, true},
-    [MAX_RANGE] = {"max-range", 0, true}, [STATUS] = {"status", 0, false},
-    [MIN_EPOCH] = {"min-epoch", 0, true}};
+static const struct cli_option OPTIONS[N_OPTIONS] = {[INPUT] = {"input", 'i', true},
+                                                     [OUTPUT] = {"output", 'o', true},
+                                                     [ROBOT] = {"robot", 0, true},
+                                                     [UNKNOWN] = {"unknown", 0, true},
+                                                     [MAX_RANGE] = {"max-range", 0, true},
+                                                     [STATUS] = {"status", 0, false},
+                                                     [UNKNOWN_DISTANCE] = {"unknown-distance", 0, false},
+                                                     [MIN_EPOCH] = {"min-epoch", 0, true}};
 
 static bool take_unknown(struct cli *cli, const char *value, enum vxc_unknown *out)
 {
@@ -95,6 +100,9 @@ static bool take(struct cli *cli, struct query *q, int option, const char *value
     case STATUS:
         q->status = true;
         return true;
+    case UNKNOWN_DISTANCE:
+        q->unknown_distance = true;
+        return true;
     default:
         return cli_whole(cli, "--min-epoch", value, 0, UINT64_MAX, &q->min_epoch);
     }
@@ -115,8 +123,22 @@ static bool of_spheres(const struct query *q)
 static vx_err ask_points(struct vxc_client *client, struct query *q, const double origin_m[3],
                          const float *item, struct vx_detail *detail)
 {
+    if (q->unknown_distance)
+        return vxc_query_points_unknown(client, q->map, q->min_epoch, origin_m, item, q->n, q->answer,
+                                        &q->state, detail);
     return (of_spheres(q) ? vxc_query_spheres : vxc_query_points)(client, q->map, q->min_epoch, origin_m,
                                                                   item, q->n, q->answer, &q->state, detail);
+}
+
+/* Answers with a distance to unknown space begin like those without. */
+static const struct vxc_point_answer *point_at(const struct query *q, size_t i)
+{
+    return q->unknown_distance ? &((const struct vxc_point_unknown_answer *)q->answer)[i].answer
+                               : (const struct vxc_point_answer *)q->answer + i;
+}
+static double unknown_at(const struct query *q, size_t i)
+{
+    return (double)((const struct vxc_point_unknown_answer *)q->answer)[i].unknown_distance_m;
 }
 
 static void write_points(const struct query *q, FILE *file)
@@ -125,10 +147,12 @@ static void write_points(const struct query *q, FILE *file)
     fputs("x,y,z,distance_m,gx,gy,gz,state", file);
     if (q->status)
         fputs(of_spheres(q) ? ",outside,radius,collides,touches_unknown" : ",outside", file);
+    if (q->unknown_distance)
+        fputs(",unknown_distance_m", file);
     putc('\n', file);
     for (size_t i = 0; i < q->n; i++) {
         const double *row = q->rows.value + i * n_fields;
-        const struct vxc_point_answer *a = (const struct vxc_point_answer *)q->answer + i;
+        const struct vxc_point_answer *a = point_at(q, i);
         fprintf(file, "%.15g,%.15g,%.15g,", row[0], row[1], row[2]);
         if (a->status & VXC_Q_DISTANCE)
             fprintf(file, "%.6f", (double)a->distance_m);
@@ -145,13 +169,15 @@ static void write_points(const struct query *q, FILE *file)
         if (q->status && of_spheres(q))
             fprintf(file, ",%.15g,%d,%d", row[3], (a->status & VXC_Q_COLLIDES) != 0,
                     (a->status & VXC_Q_TOUCHES_UNKNOWN) != 0);
+        if (q->unknown_distance)
+            fprintf(file, isnan(unknown_at(q, i)) ? ",nan" : ",%.6f", unknown_at(q, i));
         putc('\n', file);
     }
 }
 
 static void json_point(struct json *j, const struct query *q, size_t i)
 {
-    const struct vxc_point_answer *a = (const struct vxc_point_answer *)q->answer + i;
+    const struct vxc_point_answer *a = point_at(q, i);
     const double gradient[3] = {(double)a->gradient[0], (double)a->gradient[1], (double)a->gradient[2]};
     json_number(j, "distance_m", a->status & VXC_Q_DISTANCE ? (double)a->distance_m : NAN);
     json_vector(j, "gradient", gradient, 3);
@@ -161,15 +187,17 @@ static void json_point(struct json *j, const struct query *q, size_t i)
         json_bool(j, "collides", (a->status & VXC_Q_COLLIDES) != 0);
         json_bool(j, "touches_unknown", (a->status & VXC_Q_TOUCHES_UNKNOWN) != 0);
     }
+    if (q->unknown_distance)
+        json_number(j, "unknown_distance_m", unknown_at(q, i));
 }
 
 static void count_points(const struct query *q, uint64_t n_state[3], uint64_t *n_collides)
 {
-    const struct vxc_point_answer *a = q->answer;
     n_state[0] = n_state[1] = n_state[2] = *n_collides = 0;
     for (size_t i = 0; i < q->n; i++) {
-        n_state[a[i].state <= VXC_OCCUPIED ? a[i].state : VXC_UNKNOWN]++;
-        *n_collides += (a[i].status & VXC_Q_COLLIDES) != 0;
+        const struct vxc_point_answer *a = point_at(q, i);
+        n_state[a->state <= VXC_OCCUPIED ? a->state : VXC_UNKNOWN]++;
+        *n_collides += (a->status & VXC_Q_COLLIDES) != 0;
     }
 }
 static void sum_points(struct json *j, const struct query *q)
@@ -240,6 +268,8 @@ static int check_usage(struct cli *cli, struct query *q, const char *verb)
     if (q->kind->takes_robot != (q->robot_path != NULL))
         return cli_usage(cli, q->kind->takes_robot ? "query %s needs --robot" : "query %s takes no --robot",
                          q->kind->verb);
+    if (q->unknown_distance && q->kind != &POINTS)
+        return cli_usage(cli, "only query points takes --unknown-distance");
     if (cli->json && q->out_path && strcmp(q->out_path, "-") == 0)
         return cli_usage(cli, "-o - and --json both want stdout");
     return -1;
@@ -341,7 +371,8 @@ static vx_err ask(struct cli *cli, struct query *q, struct vx_detail *detail)
     double origin_m[3];
     VX_TRY_RET(choose_origin(cli, q, origin_m, detail));
     float *item = malloc((n + 1) * sizeof *item);
-    q->answer = malloc((q->n + 1) * q->kind->answer_bytes);
+    q->answer = malloc(
+        (q->n + 1) * (q->unknown_distance ? sizeof(struct vxc_point_unknown_answer) : q->kind->answer_bytes));
     vx_err err = item && q->answer ? VX_OK : vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rows", q->n);
     for (size_t i = 0; err == VX_OK && i < n; i++)
         item[i] =

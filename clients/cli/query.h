@@ -17,7 +17,7 @@ vx_err rows_read(struct rows *rows, const char *path, const char *const *fields,
 struct query {
     const struct query_kind *kind;
     const char *map, *in_path, *out_path, *robot_path;
-    bool status;
+    bool status, unknown_distance;
     uint64_t min_epoch;
     double max_range_m;
     enum vxc_unknown unknown;

@@ -108,6 +108,16 @@ vx_err vx_query_unknown(struct vx_map *map, const struct vx_query_options *optio
                         const float *points, uint32_t n, float *distance_m, struct vx_reply *reply,
                         struct vx_detail *detail);
 
+struct vx_point_unknown_answer { /* 28 bytes; what the wire carries */
+    struct vx_point_answer answer;
+    float unknown_distance_m; /* as vx_query_unknown */
+};
+/* vx_query_points and vx_query_unknown in one, from one epoch. */
+vx_err vx_query_points_unknown(struct vx_map *map, const struct vx_query_options *options,
+                               const double origin_m[3], const float *points, uint32_t n,
+                               struct vx_point_unknown_answer *answers, struct vx_reply *reply,
+                               struct vx_detail *detail);
+
 enum vx_why {
     VX_WHY_OUTSIDE = 0, /* not finite or beyond the voxel range */
     VX_WHY_NEVER_SEEN,  /* no sensor ever saw the voxel */

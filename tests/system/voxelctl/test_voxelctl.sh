@@ -167,6 +167,10 @@ play() {
 
 # Boxes, rays, configurations and paths.
 shapes() {
+    expect 0 '^x,y,z,distance_m,gx,gy,gz,state,unknown_distance_m$' ctl query points room -i "$work/in.csv" --unknown-distance
+    expect 0 '^100,100,100,nan,0,0,0,unknown,0.000000$' ctl query points room -i "$work/in.csv" --unknown-distance
+    expect 0 '"outside":false,"unknown_distance_m":0[,.}]' ctl --json query points room -i "$work/in.csv" --unknown-distance
+    expect 2 'only query points' ctl query spheres room -i "$work/spheres.csv" --unknown-distance
     printf 'min_x,min_y,min_z,max_x,max_y,max_z\n100,100,100,100.1,100.1,100.1\n-0.2,-0.2,1,0.2,0.2,1.4\n' >"$work/boxes.csv"
     expect 0 '^100,100,100,100.1,100.1,100.1,0,0,8,0' ctl query boxes room -i "$work/boxes.csv"
     expect 0 '"n":2,"with_occupied":[0-9]*,"with_unknown":[12],.*"answers":\[\{"free":0,"occupied":0,"unknown":8,"outside":false\}' \
