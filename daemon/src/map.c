@@ -211,6 +211,8 @@ void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp
     map->newest.epoch = epoch;
     map->newest.newest_stamp_ns = newest_stamp_ns;
     map->integrated_ns = frame ? vxd_now_ns() : 0;
+    if (frame)
+        vxd_refresh_after_commit(map);
 }
 
 void vxd_map_state_fill(const struct vxd_map *map, const struct vx_reply *reply, Voxeld__V1__MapState *out)

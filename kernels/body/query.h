@@ -8,6 +8,7 @@
 
 #include "query_box.h"
 #include "query_explain.h"
+#include "query_outline.h"
 #include "query_path.h"
 #include "query_point.h"
 #include "query_ray.h"

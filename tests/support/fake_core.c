@@ -319,6 +319,19 @@ vx_err vx_query_slice(struct vx_map *map, const struct vx_query_options *options
     return VX_OK;
 }
 
+vx_err vx_query_points_unknown(struct vx_map *map, const struct vx_query_options *options,
+                               const double origin_m[3], const float *points, uint32_t n,
+                               struct vx_point_unknown_answer *answers, struct vx_reply *reply,
+                               struct vx_detail *detail)
+{
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i) {
+        answer_items(points + 3 * (size_t)i, 1, 3, origin_m[0], &answers[i].answer);
+        answers[i].unknown_distance_m = points[3 * (size_t)i + 1];
+    }
+    return VX_OK;
+}
+
 vx_err vx_query_explain(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                         const float *points, uint32_t n, struct vx_explanation *out, struct vx_reply *reply,
                         struct vx_detail *detail)

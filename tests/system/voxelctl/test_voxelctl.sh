@@ -171,6 +171,41 @@ play() {
     check "an interrupted play says '$(cat "$work/err")'" grep -q interrupted "$work/err"
 }
 
+# Boxes, rays, configurations and paths.
+shapes() {
+    expect 0 '^x,y,z,distance_m,gx,gy,gz,state,unknown_distance_m$' ctl query points room -i "$work/in.csv" --unknown-distance
+    expect 0 '^100,100,100,nan,0,0,0,unknown,0.000000$' ctl query points room -i "$work/in.csv" --unknown-distance
+    expect 0 '"outside":false,"unknown_distance_m":0[,.}]' ctl --json query points room -i "$work/in.csv" --unknown-distance
+    expect 2 'only query points' ctl query spheres room -i "$work/spheres.csv" --unknown-distance
+    printf 'min_x,min_y,min_z,max_x,max_y,max_z\n100,100,100,100.1,100.1,100.1\n-0.2,-0.2,1,0.2,0.2,1.4\n' >"$work/boxes.csv"
+    expect 0 '^100,100,100,100.1,100.1,100.1,0,0,8,0' ctl query boxes room -i "$work/boxes.csv"
+    expect 0 '"n":2,"with_occupied":[0-9]*,"with_unknown":[12],.*"answers":\[\{"free":0,"occupied":0,"unknown":8,"outside":false\}' \
+        ctl --json query box room -i "$work/boxes.csv"
+    printf 'x,y,z,dx,dy,dz\n0,0,1.2,0,0,-1\n100,100,100,1,0,0\n' >"$work/rays.csv"
+    expect 0 '^x,y,z,dx,dy,dz,range_m,nx,ny,nz,state,unknown_from_m$' ctl query rays room -i "$work/rays.csv"
+    expect 0 '^100,100,100,1,0,0,nan,0.000000,0.000000,0.000000,unknown,0.000000$' ctl query rays room -i "$work/rays.csv"
+    expect 0 '"n":2,"hits":1,' ctl --json query ray room -i "$work/rays.csv" --max-range 5
+    expect 2 '--max-range' ctl query rays room -i "$work/rays.csv" --max-range 0
+    printf 'x,y,z,radius\n0,0,0,0.05\n0.1,0,0,0.05\n' >"$work/robot.csv"
+    printf 'x,y,z,qx,qy,qz,qw\n0,0,1.2,0,0,0,1\n100,0,0,0,0,0,1\n0,0,1.2,0,0,0,3\n' >"$work/poses.csv"
+    expect 0 '^touches,sphere,contact,clearance_m,unknown,outside$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
+    expect 0 '^0,-1,nan,nan,0.000000,0$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
+    expect 0 '^1,0,0.000000,nan,0.000000,0$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv" --unknown occupied
+    expect 0 '^0,-1,nan,nan,nan,1$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
+    printf 'path,x,y,z,qx,qy,qz,qw\n7,0,0,1.2,0,0,0,1\n7,0,0,-0.5,0,0,0,1\n8,0,0,1.2,0,0,0,1\n8,0,0,1.2,0,0,1,0\n' >"$work/paths.csv"
+    expect 0 '"n":2,"touching":1,.*"touches":true,"sphere":[01],"contact":0\.[1-9]' ctl --json query paths room -i "$work/paths.csv" --robot "$work/robot.csv" --unknown free
+    expect 0 '2 answers \(1 touch something, 0 meet unknown space\)' \
+        ctl query paths room -i "$work/paths.csv" --robot "$work/robot.csv" --unknown free -o "$work/paths-out.csv"
+    printf '8,0,0,1.3,0,0,1,0\n' >>"$work/paths.csv"
+    expect 1 'path 8 has 3 way-points' ctl query paths room -i "$work/paths.csv" --robot "$work/robot.csv"
+    expect 2 'needs --robot' ctl query paths room -i "$work/paths.csv"
+    expect 2 'takes no --robot' ctl query boxes room -i "$work/boxes.csv" --robot "$work/robot.csv"
+    expect 2 'report, free or occupied' ctl query paths room --robot "$work/robot.csv" --unknown maybe
+    printf 'x,y,z,radius\n0,0,0,50\n' >"$work/large-robot.csv"
+    expect 1 'INVALID_ARGUMENT' ctl query configurations room -i "$work/poses.csv" --robot "$work/large-robot.csv"
+    expect 1 'STALE_EPOCH' ctl query boxes room -i "$work/boxes.csv" --min-epoch 1000000
+}
+
 results() {
     expect 0 'vertices' ctl mesh room -o "$work/room.ply"
     checks=$((checks + 1))
@@ -208,6 +243,8 @@ results() {
     printf 'x,y,z\n' >"$work/empty.csv"
     expect 0 '"n":0,.*"answers":\[\]' ctl --json query points room -i "$work/empty.csv"
     expect 1 'STALE_EPOCH' ctl query points room -i "$work/in.csv" --min-epoch 1000000
+
+    shapes
 
     expect 0 'samples of 0.05 m' ctl slice room --z 1 --png "$work/slice.png"
     check "slice.png is no PNG" is_png "$work/slice.png"

@@ -334,6 +334,15 @@ vx_err vxc_query_points(struct vxc_client *client, const char *map, uint64_t min
                         const double origin_m[3], const float *points, size_t n,
                         struct vxc_point_answer *answers, struct vxc_map_state *state,
                         struct vx_detail *detail);
+struct vxc_point_unknown_answer {
+    struct vxc_point_answer answer;
+    float unknown_distance_m; /* to the nearest unknown voxel, 0 in one; NaN: none within R */
+};
+/* The same with the distance to the nearest unknown voxel. */
+vx_err vxc_query_points_unknown(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                                const double origin_m[3], const float *points, size_t n,
+                                struct vxc_point_unknown_answer *answers, struct vxc_map_state *state,
+                                struct vx_detail *detail);
 /* Spheres [n][4]: centre, radius.  Errors: as above; VX_E_INVALID a radius over R (the words say R). */
 vx_err vxc_query_spheres(struct vxc_client *client, const char *map, uint64_t min_epoch,
                          const double origin_m[3], const float *spheres, size_t n,
@@ -359,7 +368,8 @@ struct vxc_robot {
 struct vxc_path_answer {
     uint32_t sphere;   /* the first to touch; 0xffffffff: none */
     float contact;     /* where: way-point number and part of the way to the next; NaN: nowhere */
-    float clearance_m; /* no surface is nearer to a sphere's skin up to its contact; NaN: nothing within R */
+    float clearance_m; /* no surface is nearer to a sphere's skin; where it touches: there; NaN: nothing
+                          within R */
     float unknown;     /* where unknown space was first met; NaN: nowhere, or not looked at */
     uint32_t status;   /* VXC_Q_COLLIDES, VXC_Q_TOUCHES_UNKNOWN, VXC_Q_OUTSIDE */
     uint32_t reserved;
