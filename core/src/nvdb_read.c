@@ -212,7 +212,7 @@ static vx_err pack(const struct reader *r, float value, float weight, const int3
     t = rint(t < -32767 ? -32767 : t > 32767 ? 32767 : t);
     weight = weight > 0 ? weight : 0; /* NaN too */
     *out = vxk_tsdf_pack((int32_t)t,
-                         r->params.mode == VX_TSDF ? (uint32_t)rintf(weight < 255 ? weight : 255) : 0, 0);
+                         r->params.mode == VX_TSDF ? (uint32_t)rintf(weight < 255 ? weight : 255) : 0);
     return VX_OK;
 }
 

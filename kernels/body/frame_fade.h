@@ -39,7 +39,7 @@ VXK_FN uint32_t vxk_fade_value(int32_t mode, uint32_t v, uint32_t n, uint32_t fr
             front = front * (uint32_t)VXK_FADE_FACTOR >> 16;
         }
         *dead = !w;
-        return vxk_tsdf_pack(vxk_tsdf_distance(v), w, front);
+        return vxk_tsdf_pack(vxk_tsdf_distance(v), w) | front << 24;
     } else {
         int32_t l = (int32_t)(int16_t)(uint16_t)(v & 0xffff), m = l < 0 ? -l : l;
         for (uint32_t t = from; m >= VXK_FADE_LEAST && t != to; t++)

@@ -470,7 +470,7 @@ VXK_FN uint32_t vxk_tsdf_observe(uint32_t v, const struct vxk_obs *o)
             front += o->q < 0 ? -4 * o->weight : 2 * o->weight;
         front = vxk_mini(vxk_maxi(front, 0), VXK_FRONT_CAP);
     }
-    return vxk_tsdf_pack(t, (uint32_t)w, (uint32_t)front);
+    return vxk_tsdf_pack(t, (uint32_t)w) | (uint32_t)front << 24;
 }
 
 /* Occupancy value: log-odds in 1/1024 in the low 16 bits (signed), the high 16 bits are 0. */

@@ -242,9 +242,9 @@ VXK_FN uint32_t vxk_tsdf_front(uint32_t v)
 {
     return v >> 24;
 }
-VXK_FN uint32_t vxk_tsdf_pack(int32_t t, uint32_t w, uint32_t front)
+VXK_FN uint32_t vxk_tsdf_pack(int32_t t, uint32_t w)
 {
-    return (uint32_t)(uint16_t)(int16_t)t | w << 16 | front << 24;
+    return (uint32_t)(uint16_t)(int16_t)t | w << 16;
 }
 
 /* Colour: red, green, blue in steps of half a level (0 .. 510), 9 bits each from bit 0, weight 0 .. 31 in

@@ -21,11 +21,11 @@ static void one_voxel(struct grid_fixture *f, uint64_t *seed, const int32_t p[3]
     if (u < 0.03)
         t = 0; /* exactly on the surface */
     if (u < active)
-        grid_fixture_set(f, p[0], p[1], p[2], VXK_ACTIVE, vxk_tsdf_pack(clamp_t(t), weight, 0));
+        grid_fixture_set(f, p[0], p[1], p[2], VXK_ACTIVE, vxk_tsdf_pack(clamp_t(t), weight));
     else if (u < active + (1 - active) * 0.6)
         grid_fixture_set(f, p[0], p[1], p[2], VXK_FREE, 0);
     if (u < active && style == 3) /* pairs, so that lone sites come out */
-        grid_fixture_set(f, p[0] - 1, p[1], p[2], VXK_ACTIVE, vxk_tsdf_pack(-clamp_t(t) - 1, weight, 0));
+        grid_fixture_set(f, p[0] - 1, p[1], p[2], VXK_ACTIVE, vxk_tsdf_pack(-clamp_t(t) - 1, weight));
 }
 
 void random_map_fill(struct grid_fixture *f, uint64_t *seed, const int32_t corner[3], int32_t size, int style)
@@ -67,7 +67,7 @@ void random_map_ball(struct grid_fixture *f, const double centre[3], double radi
                 double dx = x + 0.5 - centre[0], dy = y + 0.5 - centre[1], dz = z + 0.5 - centre[2];
                 double d = sqrt(dx * dx + dy * dy + dz * dz) - radius;
                 if (fabs(d) <= band)
-                    grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(clamp_t(rint(d * unit)), 3, 0));
+                    grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(clamp_t(rint(d * unit)), 3));
                 else if (d > 0)
                     grid_fixture_set(f, x, y, z, VXK_FREE, 0);
             }

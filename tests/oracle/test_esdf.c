@@ -283,12 +283,12 @@ static void edit(struct grid_fixture *f, uint64_t *seed, int32_t spread)
             grid_fixture_set(f, x, y, z, kind == 3 ? VXK_UNKNOWN : VXK_FREE, 0);
         else if (kind == 5 && was == VXK_ACTIVE) /* moves the sites a little */
             grid_fixture_set(f, x, y, z, VXK_ACTIVE,
-                             vxk_tsdf_pack(vxk_tsdf_distance(v) / 2, vxk_tsdf_weight(v), 0));
+                             vxk_tsdf_pack(vxk_tsdf_distance(v) / 2, vxk_tsdf_weight(v)));
         else if (kind == 6 && was == VXK_ACTIVE) /* changes weights and nothing that counts */
-            grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(vxk_tsdf_distance(v), 7, 0));
+            grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(vxk_tsdf_distance(v), 7));
         else if (kind == 7 && i == 0)
             grid_fixture_set(f, x, y, z, VXK_ACTIVE,
-                             vxk_tsdf_pack((int32_t)(grid_fixture_random(seed) % 65535) - 32767, 1, 0));
+                             vxk_tsdf_pack((int32_t)(grid_fixture_random(seed) % 65535) - 32767, 1));
     }
 }
 

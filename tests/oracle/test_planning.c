@@ -464,14 +464,14 @@ START_TEST(nothing_between_waypoints_is_missed)
                 int32_t d = x - 60; /* one voxel of wall */
                 grid_fixture_set(f, x, y, z, VXK_FREE, 0);
                 if (d >= -1 && d <= 1)
-                    grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(d ? 10922 : -5000, 3, 0));
+                    grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack(d ? 10922 : -5000, 3));
             }
     for (int32_t x = 0; x < 50; x++)
         for (int32_t y = 0; y < 50; y++)
             for (int32_t z = 0; z < 50; z++) {
                 double d = sqrt(pow(x + 0.5 - 25, 2) + pow(y + 0.5 - 25, 2) + pow(z + 0.5 - 25, 2)) - 8;
                 if (d > -3 && d < 3)
-                    grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack((int32_t)(d * 10922), 3, 0));
+                    grid_fixture_set(f, x, y, z, VXK_ACTIVE, vxk_tsdf_pack((int32_t)(d * 10922), 3));
             }
     grid_fixture_publish(f);
     for (int i = 0; i < N; i++)

@@ -328,7 +328,7 @@ START_TEST(large_sphere)
             grid_fixture_set(f, 36, -37, 36, VXK_UNKNOWN, 0); /* its cube is 62.7 voxels away at most */
         if (step == 2)
             grid_fixture_set(f, 20, -30, 40, VXK_ACTIVE,
-                             vxk_tsdf_pack(-5, 1, 0)); /* occupied without a surface in range */
+                             vxk_tsdf_pack(-5, 1)); /* occupied without a surface in range */
         grid_fixture_publish(f);
         ck_assert_int_eq(
             vx_query_spheres(grid_fixture_map(f), NULL, origin, sphere, 1, &got, &reply, &detail), VX_OK);
