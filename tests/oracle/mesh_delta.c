@@ -223,6 +223,44 @@ START_TEST(what_is_forgotten_is_named)
 }
 END_TEST
 
+/* Small noisy frames of every sensor round the corners where eight chunks meet. */
+START_TEST(random_frames)
+{
+    struct vx_device *d = test_device(1ull << 30);
+    struct vx_map_params p = test_params(0.1, _i % 2 ? VX_OCCUPANCY : VX_TSDF);
+    struct vx_map *map = test_map(d, &p);
+    struct client c[2] = {{.n_complete = 0}};
+    uint64_t seed = test_seed + 17 * (uint64_t)_i;
+    uint64_t named = 0, held = 0;
+
+    for (int i = 0; i < 80; i++) {
+        double corner[3];
+        struct test_frame t;
+        for (int a = 0; a < 3; a++)
+            corner[a] = 12.8 * (double)(test_random(&seed) % 3);
+        test_any_frame(&t, &seed, 2.0, corner, 2.5);
+        t.f.stamp_ns = 1000 + i;
+        ck_ok(vx_map_integrate(map, &t.f, &(struct vx_frame_result){0}, NULL));
+        test_frame_fini(&t);
+        update(&c[0], map);
+        must_have_all(&c[0], map, "that asks after every frame", i);
+        named += c[0].n_named;
+        held += c[0].store.n;
+        if (test_random(&seed) % 4 == 0) {
+            update(&c[1], map);
+            must_have_all(&c[1], map, "that asks now and then", i);
+        }
+    }
+    printf("random frames: %llu chunks named, where all were %llu\n", (unsigned long long)named,
+           (unsigned long long)held);
+    ck_assert_uint_lt(2 * named, held);
+    for (int k = 0; k < 2; k++)
+        mesh_store_fini(&c[k].store);
+    vx_map_destroy(map);
+    vx_device_close(d);
+}
+END_TEST
+
 START_TEST(cost_follows_what_changed)
 {
     struct vx_device *d = test_device(1ull << 30);
@@ -316,6 +354,7 @@ int main(int argc, char **argv)
 
     ck_add(s, boxes_come_and_go, (int)(sizeof kinds / sizeof *kinds));
     ck_add(s, what_is_forgotten_is_named, 2);
+    ck_add(s, random_frames, 4);
     ck_add(s, cost_follows_what_changed, 1);
     ck_add(s, regions_and_refusals, 1);
     return core_test_main(argc, argv, s);
