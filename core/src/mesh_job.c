@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum {
+    MOST_WEIGHT = 255,
     FIRST_BATCH = 65536, /* leaves; halved until the scratch fits */
     SMALLEST_BATCH = 64,
     A_LEAF_BYTES = sizeof(struct vxk_mesh_leaf) + sizeof(struct vxk_records) + 128 + 27 * 4 /* staged */
@@ -346,6 +347,9 @@ vx_err vx__mesh_begin(struct vx__mesh_job *j, struct vx_map *map, const struct v
     const struct vxk_ops *ops = vx__map_dev(map)->ops;
     vx_err err;
 
+    if (min_weight > MOST_WEIGHT)
+        return vx_fail(detail, VX_E_INVALID, "min_weight", "no voxel has a weight above %d, got %u",
+                       (int)MOST_WEIGHT, min_weight);
     *j = (struct vx__mesh_job){.map = map,
                                .options = options,
                                .detail = detail,

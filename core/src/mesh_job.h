@@ -53,8 +53,8 @@ struct vx__mesh_job {
     uint32_t *triangle;           /* [n_triangles][3] numbers of vertices */
 };
 
-/* Makes the queue and pins the newest epoch.  Errors: VX_E_STALE min_epoch; VX_E_NOMEM; VX_E_DEVICE.  After
- * an error there is nothing to end. */
+/* Makes the queue and pins the newest epoch.  Errors: VX_E_INVALID min_weight; VX_E_STALE min_epoch;
+ * VX_E_NOMEM; VX_E_DEVICE.  After an error there is nothing to end. */
 vx_err vx__mesh_begin(struct vx__mesh_job *job, struct vx_map *map, const struct vx_query_options *options,
                       uint32_t min_weight, struct vx_detail *detail);
 /* Errors: VX_E_CANCELLED; VX_E_EXHAUSTED; VX_E_NOMEM; VX_E_DEVICE. */

@@ -19,8 +19,9 @@ struct vx_mesh {
 
 /*
  * Meshes the map into *out (free with vx_mesh_fini, before the device is closed).  min_weight: corners below
- * it make no triangle; 0 = 1. Errors: VX_E_CANCELLED; VX_E_EXHAUSTED more than 2^32 - 1 vertices or
- * triangles, or scratch over the cap; VX_E_NOMEM; VX_E_DEVICE. Thread: any, beside the writer; blocks.
+ * it make no triangle; 0 = 1, at most 255. Errors: VX_E_INVALID min_weight; VX_E_CANCELLED; VX_E_EXHAUSTED
+ * more than 2^32 - 1 vertices or triangles, or scratch over the cap; VX_E_NOMEM; VX_E_DEVICE. Thread: any,
+ * beside the writer; blocks.
  */
 vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *options, uint32_t min_weight,
                        struct vx_mesh *out, struct vx_reply *reply, struct vx_detail *detail);
