@@ -444,6 +444,28 @@ START_TEST(picture_is_a_png)
 }
 END_TEST
 
+START_TEST(depths_are_a_png)
+{
+    const uint16_t px[6] = {0, 1, 256, 65535, 1234, 500};
+    uint16_t back[6];
+    FILE *file = fopen(path_of("d.png"), "wb");
+    ck_assert_int_eq(picture_write_depth(px, 3, 2, file, NULL), VX_OK);
+    fclose(file);
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    ck_assert(png_image_begin_read_from_file(&image, path_of("d.png")));
+    ck_assert(image.width == 3 && image.height == 2 && image.format == PNG_FORMAT_LINEAR_Y);
+    ck_assert(png_image_finish_read(&image, NULL, back, 0, NULL));
+    for (int i = 0; i < 6; i++)
+        ck_assert_uint_eq(back[i], px[i]);
+    file = fopen("/dev/full", "wb");
+    if (file) {
+        struct vx_detail detail;
+        ck_assert_int_eq(picture_write_depth(px, 3, 2, file, &detail), VX_E_UNAVAILABLE);
+        fclose(file);
+    }
+}
+END_TEST
+
 /* Luminance only falls with the distance, so that the ramp can be read without its hues. */
 START_TEST(ramp_darkens)
 {
@@ -583,6 +605,7 @@ int main(void)
     tcase_add_test(tests, ply_as_text);
     tcase_add_test(tests, glb);
     tcase_add_test(tests, picture_is_a_png);
+    tcase_add_test(tests, depths_are_a_png);
     tcase_add_test(tests, ramp_darkens);
     tcase_add_test(tests, cameras);
     tcase_add_test(tests, files_appear_whole_or_not_at_all);
