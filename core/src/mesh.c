@@ -1,5 +1,6 @@
 /* mesh.c - marching cubes of the newest epoch, whole, in floats. */
 #include "mesh_job.h"
+#include "query_tint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,10 +48,13 @@ vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *option
         out->owner_ = j.q->dev;
         j.memory = NULL;
     }
+    VX_TRY(vx__tint_mesh(map, &j.snapshot, j.q, out, detail));
     vx__mesh_reply(&j, reply);
 fail:
     vx__mesh_end(&j);
     free(keys);
+    if (err != VX_OK)
+        vx_mesh_fini(out);
     return err;
 }
 
@@ -60,5 +64,6 @@ void vx_mesh_fini(struct vx_mesh *mesh)
 
     if (dev)
         dev->ops->free_host(dev, mesh->vertices);
+    free(mesh->tints);
     memset(mesh, 0, sizeof *mesh);
 }

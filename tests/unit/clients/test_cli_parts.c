@@ -388,6 +388,17 @@ START_TEST(glb)
     must_have(head, "\"componentType\":5125,\"count\":6,\"type\":\"SCALAR\"");
     must_have(head, "\"translation\":[4000000.125,20,-30]");
     free(text);
+    const struct vxc_tint tints[3] = {{.colour = {255, 0, 128}, .weight = 1}, {.colour = {10, 20, 30}}};
+    mesh.tints = tints;
+    text = glb_of(&mesh, &at, &n);
+    ck_assert_uint_eq(n, 96 + 24);
+    must_have(text + 20, "\"COLOR_0\":3}");
+    must_have(text + 20, "{\"buffer\":0,\"byteOffset\":96,\"byteLength\":24,\"target\":34962}]");
+    must_have(text + 20,
+              "{\"bufferView\":3,\"componentType\":5123,\"normalized\":true,\"count\":3,\"type\":\"VEC4\"}]");
+    ck_assert(word(text, at + 96) == 0xffff && word(text, at + 100) == (0xffff0000 | 14146)); /* sRGB 128 */
+    free(text);
+    mesh.tints = NULL;
     text = glb_of(&(struct vxc_mesh){.state = {.name = "void"}}, &at, &n);
     ck_assert(at == 0 && !strstr(text + 20, "mesh"));
     free(text);
