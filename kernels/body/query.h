@@ -14,5 +14,6 @@
 #include "query_ray.h"
 #include "query_slice.h"
 #include "query_sphere.h"
+#include "query_tint.h"
 
 #endif

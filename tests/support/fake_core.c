@@ -344,6 +344,17 @@ vx_err vx_query_explain(struct vx_map *map, const struct vx_query_options *optio
     return VX_OK;
 }
 
+vx_err vx_query_tints(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                      const float *points, uint32_t n, struct vx_tint *answers, struct vx_reply *reply,
+                      struct vx_detail *detail)
+{
+    (void)origin_m;
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i)
+        answers[i] = (struct vx_tint){{(uint8_t)points[3 * (size_t)i], 1, 2}, 3, 4, 5, 0};
+    return VX_OK;
+}
+
 /* ------------------------------------------------------------------ mesh */
 
 vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *options, uint32_t min_weight,
@@ -361,6 +372,8 @@ vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *option
     }
     for (uint32_t i = 0; i < n / 3 * 3; ++i)
         out->triangles[i] = i;
+    if (map->info.params.colour)
+        out->tints = calloc(n, sizeof *out->tints);
     return VX_OK;
 }
 
@@ -369,6 +382,7 @@ void vx_mesh_fini(struct vx_mesh *mesh)
     free(mesh->vertices);
     free(mesh->normals);
     free(mesh->triangles);
+    free(mesh->tints);
 }
 
 /* ------------------------------------------------------------------ files */

@@ -141,14 +141,18 @@ vx_err vxc_mesh_get(struct vxc_client *client, const char *map, uint64_t min_epo
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.min_weight = min_weight;
+    body.tints = true;
     body.progress = true; /* a large mesh takes longer than a time limit without news */
     header.body_case = VOXELD__V1__HEADER__BODY_MESH;
     header.mesh = &body;
     vx_err err = vxc__call(client, VXC__QUERY, &header, NULL, 0, VOXELD__V1__HEADER__BODY_RESULT, &x, detail);
     if (err == VX_OK) {
         const Voxeld__V1__Result *result = x.answer->result;
-        const size_t vertex_bytes = (size_t)result->n_vertices * 12;
-        if (x.down_bytes != 2 * vertex_bytes + (size_t)result->n_triangles * 12)
+        const size_t vertex_bytes = (size_t)result->n_vertices * 12,
+                     triangle_bytes = (size_t)result->n_triangles * 12,
+                     tint_bytes = (size_t)result->n_tints * sizeof *out->tints;
+        if (x.down_bytes != 2 * vertex_bytes + triangle_bytes + tint_bytes ||
+            (result->n_tints && result->n_tints != result->n_vertices))
             err =
                 vx_fail(detail, VX_E_INTERNAL, "", "a mesh of %u vertices and %u triangles came as %zu bytes",
                         result->n_vertices, result->n_triangles, x.down_bytes);
@@ -164,6 +168,9 @@ vx_err vxc_mesh_get(struct vxc_client *client, const char *map, uint64_t min_epo
                 out->vertices = (const float *)(const void *)x.down;
                 out->normals = (const float *)(const void *)(x.down + vertex_bytes);
                 out->triangles = (const uint32_t *)(const void *)(x.down + 2 * vertex_bytes);
+                if (tint_bytes)
+                    out->tints =
+                        (const struct vxc_tint *)(const void *)(x.down + 2 * vertex_bytes + triangle_bytes);
             }
             x.down = NULL;
         }

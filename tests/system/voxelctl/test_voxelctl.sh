@@ -130,6 +130,12 @@ maps() {
     expect 1 'NOT_FOUND' ctl map unprotect d --region 1
     check 'a hint that does not help' test -z "$(ctl map unprotect d --region 1 2>&1 | grep 'make it with')"
     expect 0 '"memory":\{"topology_bytes":0,' ctl --json stats
+    expect 0 'voxels of' ctl map create tinted --voxel-size 0.1 --colour --label
+    expect 0 '"colour":true,"label":true' ctl --json map info tinted
+    expect 0 'colours 0 B, labels 0 B' ctl map info tinted
+    expect 0 '"colour":false,"label":false' ctl --json map info d
+    expect 2 'takes no option --colour' ctl map export tinted --format nvdb -o "$work/no.nvdb" --colour
+    expect 0 'is gone' ctl map delete tinted
     expect 0 'is gone' ctl map delete d
 }
 
@@ -305,9 +311,36 @@ organised_pcd/five_people.pcd 0.05 1
 organised_pcd/capture0001.pcd 0.05 1
 organised_pcd/table_scene_mug_stereo_textured.pcd 0.05 1
 SETS
+    coloured
     expect 0 ends ctl shutdown
     wait "$daemon" || fail "the daemon ended with $?"
     daemon=
+}
+
+# The colours of a set reach the mesh, a picture, and the map of an exported file.
+coloured() {
+    local set=$data/rgbd_open3d_auglicl_5 first
+    [ -e "$set" ] || { echo "SKIP: no $set"; return; }
+    expect 0 voxels ctl map create tinted --voxel-size 0.03 --colour
+    ctl --json play "$set" --map tinted >"$work/out"
+    if grep -q '"frames_with_colour":0' "$work/out"; then # a build without libjpeg
+        echo "SKIP: the colours of $set are not read"
+        return
+    fi
+    check "colours of $(cat "$work/out")" grep -q '"frames_with_colour":5' "$work/out"
+    expect 0 vertices ctl mesh tinted -o "$work/tinted.ply"
+    check "the mesh has no colours" grep -aq '^property uchar red' "$work/tinted.ply"
+    expect 0 'shows the map' ctl view tinted --png "$work/tinted.png" --size 80x60
+    expect 0 'shows the map' ctl view tinted --png "$work/heights.png" --size 80x60 --heights
+    check "the picture has colours by height" test "$(cksum <"$work/tinted.png")" != "$(cksum <"$work/heights.png")"
+    first=$(ctl map digest tinted)
+    expect 0 voxels ctl map export tinted --format nvdb -o "$work/tinted.nvdb"
+    expect 0 voxels ctl map import again "$work/tinted.nvdb"
+    check "a map of the file is another" [ "$(ctl map digest again)" = "$first" ]
+    expect 0 voxels ctl map create bare --voxel-size 0.03
+    expect 0 '"frames_with_colour":0' ctl --json play "$set" --map bare
+    expect 0 vertices ctl mesh bare -o "$work/bare.ply"
+    check "a map without colours has a mesh with some" [ "$(grep -ac 'uchar red' "$work/bare.ply")" -eq 0 ]
 }
 
 case $what in
