@@ -101,6 +101,7 @@ struct vx_map {
     pthread_mutex_t lock;
     uint32_t epoch;
     uint32_t cleared_epoch; /* of the last vx_map_clear */
+    uint32_t buried_epoch;  /* chunks that were emptied up to here may be off the table */
     int64_t newest_stamp_ns;
     bool has_stamp; /* a frame since the last clear */
     uint64_t n_frames, n_refused;
