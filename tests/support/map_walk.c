@@ -531,6 +531,10 @@ void device_check(struct vx_device *d, struct vx_map *const *maps, uint32_t n_ma
     fault_text[0] = 0;
     if (d->dev->ops->queue_create(d->dev, 0, &q))
         abort();
+    for (uint32_t m = 0; m < n_maps; m++) { /* pages may still be on their way back */
+        if (d->dev->ops->wait(maps[m]->queue))
+            abort();
+    }
     for (uint32_t m = 0; m < n_maps; m++) {
         walk[m] = map_walk_newest(maps[m]);
         if (walk[m]->fault[0] && !fault_text[0])

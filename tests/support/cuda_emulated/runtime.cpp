@@ -45,6 +45,7 @@ struct work {
     std::function<void()> run;
     std::shared_ptr<mark> after; /* first this one's record number `number` must have happened */
     uint64_t number;
+    emulated_stream *on; /* where that was asked for; by now the event may be recorded on another one */
 };
 struct emulated_stream {
     std::deque<work> todo;
@@ -59,7 +60,7 @@ static void run_one(emulated_stream *s)
     s->todo.pop_front();
     if (w.after)
         while (w.after->done < w.number)
-            run_one(w.after->stream); /* it is among what that stream has to do */
+            run_one(w.on); /* it is among what that stream has to do */
     if (w.run)
         w.run();
 }
@@ -96,7 +97,7 @@ static cudaError_t put(emulated_stream *s, work w)
 
 static cudaError_t put(emulated_stream *s, std::function<void()> run)
 {
-    return put(s, work{std::move(run), nullptr, 0});
+    return put(s, work{std::move(run), nullptr, 0, nullptr});
 }
 
 cudaError_t emulated::queue(cudaStream_t s, std::function<void()> run)
@@ -215,7 +216,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
     (void)flags;
     if (!e)
         return say(cudaErrorInvalidResourceHandle);
-    return put(s, work{nullptr, e->of, e->of->asked});
+    return put(s, work{nullptr, e->of, e->of->asked, e->of->stream});
 }
 cudaError_t cudaEventCreate(cudaEvent_t *out)
 {
