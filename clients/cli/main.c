@@ -19,7 +19,7 @@ static const char HELP[] =
     "  map import NAME FILE              make a map of a NanoVDB file\n"
     "  play PATH --map NAME              stream a dataset into a map\n"
     "  mesh NAME -o FILE.ply             the surface as triangles\n"
-    "  query points|spheres NAME         distance, gradient and state, CSV in and out\n"
+    "  query points|spheres|... NAME     distances, boxes, rays, robots along paths, CSV in and out\n"
     "  slice NAME --z Z --png FILE       picture of the distance field at a height\n"
     "  explain NAME X Y Z                why a place is free, occupied or unknown\n"
     "  costmap NAME --min-z A --max-z B -o FILE.pgm   what a ground robot may drive over\n"
@@ -208,6 +208,7 @@ int main(int argc, char **argv)
         return CLI_OK;
     }
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
+    signal(SIGXFSZ, SIG_IGN); /* so is a limit on the size of files */
     int code = run(&cli);
     interruptible = NULL;
     vxc_disconnect(cli.client);

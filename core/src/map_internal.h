@@ -50,7 +50,7 @@ struct vx__totals {
 struct vx__workspace {
     struct vxk_frame_counters *host; /* pinned */
     struct vx__array zeroed;         /* counters, touch_key, touch_mask: what a frame starts from at 0 */
-    struct vx__array image, beam, depth, inverse, pixel, strip, level[VXK_N_LEVELS], ray, bin;
+    struct vx__array image, beam, depth, inverse, pixel, sample, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word_of, word, code, work_of, value_of, record, work, active, free_, seen, sum;
     struct vx__array touch_rank, hit_mask, hit_base, hit_prefix, acc, clear;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
@@ -60,6 +60,8 @@ struct vx__workspace {
     uint32_t ahead[VX__N_KINDS], room_old[VX__N_KINDS];
     struct vx__beam_cache beams;
     struct vx__array dead, clean, mask;
+    struct vx__array tint, tag,
+        owner; /* colours (or intensities) and labels of the readings; whose voxels are */
     struct vx__array skew_table, skew_time, skew_column, skew_origin;
     struct vx__skew_table *skew_host; /* of the last scan with several poses, or NULL */
 };
@@ -84,6 +86,7 @@ struct vx_map {
     char name[VX_NAME_MAX + 1];
     uint8_t uuid[16];
     struct vx_map_params params;
+    unsigned channels; /* VX__COLOUR | VX__LABEL */
     uint32_t esdf_radius;
 
     /* writer */
@@ -98,6 +101,7 @@ struct vx_map {
     pthread_mutex_t lock;
     uint32_t epoch;
     uint32_t cleared_epoch; /* of the last vx_map_clear */
+    uint32_t buried_epoch;  /* chunks that were emptied up to here may be off the table */
     int64_t newest_stamp_ns;
     bool has_stamp; /* a frame since the last clear */
     uint64_t n_frames, n_refused;
@@ -121,6 +125,9 @@ void vx__blocks_sum(struct vx_map *map, uint64_t *held, uint64_t *scratch);
 vx_err vx__array_ensure(struct vx_map *map, struct vx__array *array, uint64_t bytes,
                         struct vx_detail *detail);
 void vx__array_free(struct vx_map *map, struct vx__array *array);
+
+/* Bytes of pages. */
+uint64_t vx__map_bytes(const struct vx_map *map, const uint64_t n_pages[VX__N_KINDS]);
 
 /* The newest epoch as kernels read it.  Writer's thread, or under lock. */
 struct vxk_grid vx__map_grid(const struct vx_map *map);

@@ -107,12 +107,21 @@ struct vxk_bounds {
         free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
 };
 
-/* What a depth image says along a pixel's ray. */
+/* What a depth image says along a pixel's ray; depths along z, voxels. */
 struct vxk_pixel {
-    float d;     /* depth in voxels, VXK_D_INVALID or VXK_D_OPEN */
-    float g;     /* distance to the surface's plane for a step along z */
-    float front; /* nearest surface within about half a voxel of the ray */
-    float unused;
+    float lo, hi; /* the band of its surface; lo above hi: there is none */
+    float free;   /* it saw through what is no farther */
+    float
+        front; /* something thin in front of the surface, within about half a voxel of the ray; or far off */
+};
+#define VXK_PIXEL_NONE 1e30f /* lo, -hi, -free, -front where there is none */
+
+/* What an observation along that ray is worth. */
+struct vxk_sample {
+    float d;        /* depth of the surface, VXK_D_INVALID or VXK_D_OPEN */
+    float g;        /* distance to the surface's plane for a step along z */
+    int32_t weight; /* of an observation of the surface, */
+    int32_t thin;   /* and of what is in front of it */
 };
 
 struct vxk_ray { /* LiDAR */
@@ -212,6 +221,7 @@ struct vxk_frame_space {
     float *depth;                           /* [height][width] voxels; LiDAR: ranges of the bins */
     float *inverse;                         /* depth images: [height][width] 1 / depth, 0 without a surface */
     struct vxk_pixel *pixel;                /* depth images: [height][width] */
+    struct vxk_sample *sample;              /* [height][width] */
     struct vxk_bounds *strip;               /* [height][n_tx[0]] rows of tiles of level 0 */
     struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */
     struct vxk_frame_chunk *chunk;
@@ -258,6 +268,17 @@ struct vxk_clean {
     void *out;           /* [height][width] in the same encoding, 0 where there is nothing */
 };
 
+/* What a frame brings for a map's channels: one item a reading, as they came. */
+struct vxk_channels {
+    const uint8_t *colour;  /* [readings][3] red, green, blue, or NULL */
+    const float *intensity; /* [readings], instead of a colour, or NULL */
+    const uint8_t *label;   /* [readings] 0 = none; or NULL */
+    uint32_t *owner;        /* LiDAR: [hit voxels] nearness << 24 | complement of the ray; 0 = no ray */
+    float intensity_scale;  /* to levels of grey */
+    int32_t reserved;
+    uint64_t salt; /* of the frame's rounding */
+};
+
 /* The arguments of every frame kernel. */
 struct vxk_frame_args {
     struct vxk_frame f;
@@ -272,13 +293,17 @@ struct vxk_frame_args {
     uint64_t room_bytes;
     struct vxk_fade fade;
     struct vxk_clean clean;
+    struct vxk_channels channels;
     /* commit */
     uint64_t *keys; /* the map's table, written */
     uint32_t *heads;
     struct vxk_chunk *chunks; /* the pools, written */
     struct vxk_leaf *leaves;
     uint32_t *values;
-    uint32_t epoch; /* of this frame */
+    uint32_t *colours;         /* NULL: the map has none */
+    uint16_t *labels;          /* likewise */
+    uint32_t value_page_bytes; /* channels included */
+    uint32_t epoch;            /* of this frame */
 };
 
 #endif

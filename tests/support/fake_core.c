@@ -319,6 +319,19 @@ vx_err vx_query_slice(struct vx_map *map, const struct vx_query_options *options
     return VX_OK;
 }
 
+vx_err vx_query_points_unknown(struct vx_map *map, const struct vx_query_options *options,
+                               const double origin_m[3], const float *points, uint32_t n,
+                               struct vx_point_unknown_answer *answers, struct vx_reply *reply,
+                               struct vx_detail *detail)
+{
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i) {
+        answer_items(points + 3 * (size_t)i, 1, 3, origin_m[0], &answers[i].answer);
+        answers[i].unknown_distance_m = points[3 * (size_t)i + 1];
+    }
+    return VX_OK;
+}
+
 vx_err vx_query_explain(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                         const float *points, uint32_t n, struct vx_explanation *out, struct vx_reply *reply,
                         struct vx_detail *detail)
@@ -328,6 +341,17 @@ vx_err vx_query_explain(struct vx_map *map, const struct vx_query_options *optio
         out[i] = (struct vx_explanation){.why = VX_WHY_MEASURED, .voxel = {(int32_t)i, 2, 3}, .weight = 9};
         answer_items(points + 3 * (size_t)i, 1, 3, origin_m[0], &out[i].answer);
     }
+    return VX_OK;
+}
+
+vx_err vx_query_tints(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                      const float *points, uint32_t n, struct vx_tint *answers, struct vx_reply *reply,
+                      struct vx_detail *detail)
+{
+    (void)origin_m;
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i)
+        answers[i] = (struct vx_tint){{(uint8_t)points[3 * (size_t)i], 1, 2}, 3, 4, 5, 0};
     return VX_OK;
 }
 
@@ -348,7 +372,43 @@ vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *option
     }
     for (uint32_t i = 0; i < n / 3 * 3; ++i)
         out->triangles[i] = i;
+    if (map->info.params.colour)
+        out->tints = calloc(n, sizeof *out->tints);
     return VX_OK;
+}
+
+/* Maps named "bigmesh..." have more than a part takes.  An epoch of 7 or more gets what changed: one chunk
+ * that is empty now. */
+vx_err vx_mesh_get_chunks(struct vx_map *map, const struct vx_query_options *options,
+                          const struct vx_mesh_since *since, struct vx_mesh_chunks *out,
+                          struct vx_reply *reply, struct vx_detail *detail)
+{
+    const uint32_t n = since->epoch >= 7 ? 0 : starts(map, "bigmesh") ? 200000 : 3;
+    struct vx_mesh_chunk head = {.chunk = {-1, 2, (int32_t)since->min_weight},
+                                 .n_vertices = n,
+                                 .n_triangles = n / 3,
+                                 .vertex_bytes = sizeof(struct vx_mesh_vertex),
+                                 .index_bytes = n > 65536 ? 4 : 2};
+    const size_t indices = n / 3 * 3;
+    VX_TRY_RET(begin(map, options, reply, detail));
+    *out = (struct vx_mesh_chunks){
+        .origin_m = {1, 2, 3}, .voxel_m = 0.5, .complete = since->epoch < 7, .n_chunks = 1};
+    out->body_bytes =
+        sizeof head + n * sizeof(struct vx_mesh_vertex) + (indices * head.index_bytes + 3) / 4 * 4;
+    out->body = calloc(1, out->body_bytes);
+    memcpy(out->body, &head, sizeof head);
+    for (uint32_t i = 0; i < indices; ++i) {
+        const uint16_t narrow = (uint16_t)i;
+        uint8_t *at =
+            out->body + sizeof head + n * sizeof(struct vx_mesh_vertex) + (size_t)i * head.index_bytes;
+        memcpy(at, head.index_bytes == 2 ? (const void *)&narrow : &i, head.index_bytes);
+    }
+    return VX_OK;
+}
+
+void vx_mesh_chunks_fini(struct vx_mesh_chunks *chunks)
+{
+    free(chunks->body);
 }
 
 void vx_mesh_fini(struct vx_mesh *mesh)
@@ -356,6 +416,7 @@ void vx_mesh_fini(struct vx_mesh *mesh)
     free(mesh->vertices);
     free(mesh->normals);
     free(mesh->triangles);
+    free(mesh->tints);
 }
 
 /* ------------------------------------------------------------------ files */

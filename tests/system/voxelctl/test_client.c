@@ -615,7 +615,7 @@ START_TEST(daemon_dies_under_a_call)
     is(vxc_stream_send(stream, &frame, NULL, NULL, &why), VX_E_UNAVAILABLE, "opened again");
     vxc_stream_close(stream);
     (void)vxd_proc_wait(&proc, SIGKILL); /* until then its sockets may still take connections */
-    for (int i = 0; i < 4; i++) /* the same words each time, however fast they are asked for */
+    for (int i = 0; i < 4; i++)          /* the same words each time, however fast they are asked for */
         is(vxc_map_get_info(client, "gated", &info, &why), VX_E_UNAVAILABLE, "but nothing listens");
 }
 END_TEST

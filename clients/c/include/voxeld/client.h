@@ -99,11 +99,13 @@ struct vxc_map_params {
     bool decay_spares_seen; /* what a frame sees does not decay by the time since the frame before it */
     double forget_radius_m; /* what is farther from the sensor is forgotten */
     uint32_t sweep_words;   /* blocks of 32^3 voxels that a commit looks through for both */
+    bool colour, label;     /* voxels keep a colour (4 bytes each), a label (2 bytes each) */
 };
 
 /* Bytes that a map holds on the device. */
 struct vxc_map_memory {
     uint64_t topology_bytes, values_bytes; /* of the newest epoch */
+    uint64_t colour_bytes, label_bytes;    /* likewise */
     uint64_t table_bytes;                  /* keys */
     uint64_t held_bytes;                   /* distance field and cached meshes */
     uint64_t retired_bytes;                /* of older epochs that readers may still see */
@@ -245,7 +247,8 @@ enum vxc_fate {
 
 enum {
     VXC_WARN_ALL_BEYOND = 1 /* every reading beyond max range: wrong units? */,
-    VXC_WARN_EMPTY = 2 /* none usable */
+    VXC_WARN_EMPTY = 2 /* none usable */,
+    VXC_WARN_UNUSED_CHANNEL = 4 /* it brought colours or labels, and the map keeps none */
 };
 
 struct vxc_ack {
@@ -331,6 +334,15 @@ vx_err vxc_query_points(struct vxc_client *client, const char *map, uint64_t min
                         const double origin_m[3], const float *points, size_t n,
                         struct vxc_point_answer *answers, struct vxc_map_state *state,
                         struct vx_detail *detail);
+struct vxc_point_unknown_answer {
+    struct vxc_point_answer answer;
+    float unknown_distance_m; /* to the nearest unknown voxel, 0 in one; NaN: none within R */
+};
+/* The same with the distance to the nearest unknown voxel. */
+vx_err vxc_query_points_unknown(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                                const double origin_m[3], const float *points, size_t n,
+                                struct vxc_point_unknown_answer *answers, struct vxc_map_state *state,
+                                struct vx_detail *detail);
 /* Spheres [n][4]: centre, radius.  Errors: as above; VX_E_INVALID a radius over R (the words say R). */
 vx_err vxc_query_spheres(struct vxc_client *client, const char *map, uint64_t min_epoch,
                          const double origin_m[3], const float *spheres, size_t n,
@@ -356,7 +368,8 @@ struct vxc_robot {
 struct vxc_path_answer {
     uint32_t sphere;   /* the first to touch; 0xffffffff: none */
     float contact;     /* where: way-point number and part of the way to the next; NaN: nowhere */
-    float clearance_m; /* no surface is nearer to a sphere's skin up to its contact; NaN: nothing within R */
+    float clearance_m; /* no surface is nearer to a sphere's skin; where it touches: there; NaN: nothing
+                          within R */
     float unknown;     /* where unknown space was first met; NaN: nowhere, or not looked at */
     uint32_t status;   /* VXC_Q_COLLIDES, VXC_Q_TOUCHES_UNKNOWN, VXC_Q_OUTSIDE */
     uint32_t reserved;
@@ -422,14 +435,29 @@ vx_err vxc_explain(struct vxc_client *client, const char *map, uint64_t min_epoc
                    const float *points, size_t n, struct vxc_explanation *out, struct vxc_map_state *state,
                    struct vx_detail *detail);
 
+/* Colour and label at a place. */
+struct vxc_tint {
+    uint8_t colour[3]; /* red, green, blue; 128 each where there is none */
+    uint8_t label;     /* 0 = none */
+    uint8_t weight;    /* of the colour; 0 = there is none */
+    uint8_t trust;     /* confidence of the label, 0 .. 255 */
+    uint16_t reserved;
+};
+/* Colours and labels at n points [n][3].  A map without them answers that there are none.  Errors: as
+ * vxc_query_points. */
+vx_err vxc_query_tints(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                       const double origin_m[3], const float *points, size_t n, struct vxc_tint *tints,
+                       struct vxc_map_state *state, struct vx_detail *detail);
+
 struct vxc_mesh {
     double origin_m[3]; /* vertices are relative to it */
     uint32_t n_vertices, n_triangles;
-    const float *vertices;     /* [n_vertices][3] m */
-    const float *normals;      /* [n_vertices][3] unit, out of the solid */
-    const uint32_t *triangles; /* [n_triangles][3], counter-clockwise seen from outside */
+    const float *vertices;        /* [n_vertices][3] m */
+    const float *normals;         /* [n_vertices][3] unit, out of the solid */
+    const uint32_t *triangles;    /* [n_triangles][3], counter-clockwise seen from outside */
+    const struct vxc_tint *tints; /* [n_vertices]; NULL: the map has neither colour nor labels */
     struct vxc_map_state state;
-    void *memory; /* owns the three arrays */
+    void *memory; /* owns the arrays */
 };
 
 /*
@@ -440,6 +468,60 @@ struct vxc_mesh {
 vx_err vxc_mesh_get(struct vxc_client *client, const char *map, uint64_t min_epoch, uint32_t min_weight,
                     struct vxc_mesh *out, struct vx_detail *detail);
 void vxc_mesh_fini(struct vxc_mesh *mesh);
+
+/* ------------------------------------------------------------------ a mesh that follows its map */
+
+struct vxc_mesh_vertex {
+    uint16_t position[3]; /* 1/256 voxel from the chunk's lower corner; exact */
+    int16_t normal[3];    /* 1/32767; out of the solid */
+};
+/* The surface in 128^3 voxels, a mesh of its own.  Vertices on the border of two chunks are the same place in
+ * both: at origin_m + voxel_m * (128 * chunk + position / 256). */
+struct vxc_mesh_chunk {
+    int32_t chunk[3];
+    uint32_t n_vertices, n_triangles;
+    const struct vxc_mesh_vertex *vertices; /* [n_vertices] */
+    const uint32_t *triangles;              /* [n_triangles][3] */
+    uint64_t epoch; /* of the answer that brought it: who draws it does so anew when it is newer */
+};
+
+struct vxc_mesh_follow_options {
+    uint32_t min_weight; /* as vxc_mesh_get */
+    bool has_region;     /* only chunks that meet the box */
+    double min_m[3], max_m[3];
+};
+
+/* What an update brought. */
+struct vxc_mesh_change {
+    struct vxc_map_state state;    /* the mesh is now of state.epoch */
+    bool complete;                 /* the daemon could not say what changed: all of it came anew */
+    uint32_t n_changed, n_removed; /* chunks that came, that have no surface any more */
+    uint64_t n_bytes;              /* of the answer */
+};
+
+struct vxc_mesh_follower;
+
+/* Keeps a mesh chunk by chunk; empty until the first update.  options: NULL = all of the map.  *out: free
+ * with vxc_mesh_unfollow, before the client is disconnected.  Errors: VX_E_INVALID the map's name;
+ * VX_E_NOMEM. */
+vx_err vxc_mesh_follow(struct vxc_client *client, const char *map,
+                       const struct vxc_mesh_follow_options *options, struct vxc_mesh_follower **out,
+                       struct vx_detail *detail);
+/* Fetches what changed since the last update.  A map that was cleared, or deleted and made again, is followed
+ * all the same.  change: may be NULL.  On an error the mesh is as it was.  Errors: VX_E_NOT_FOUND; VX_E_STALE
+ * min_epoch; VX_E_INVALID min_weight, region; VX_E_EXHAUSTED; VX_E_NOMEM. */
+vx_err vxc_mesh_update(struct vxc_mesh_follower *follower, uint64_t min_epoch, struct vxc_mesh_change *change,
+                       struct vx_detail *detail);
+/* The chunks with surface, ascending; returns their number.  They are the follower's, until the next update.
+ */
+size_t vxc_mesh_chunks(const struct vxc_mesh_follower *follower, const struct vxc_mesh_chunk **chunks);
+/* Of voxel (0, 0, 0): its lower corner, its edge. */
+void vxc_mesh_frame(const struct vxc_mesh_follower *follower, double origin_m[3], double *voxel_m);
+/* All chunks as one mesh, vertices on their borders once.  *out: free with vxc_mesh_fini.  Errors:
+ * VX_E_EXHAUSTED more than 2^32 - 1 vertices or triangles; VX_E_NOMEM. */
+vx_err vxc_mesh_weld(const struct vxc_mesh_follower *follower, struct vxc_mesh *out,
+                     struct vx_detail *detail);
+void vxc_mesh_unfollow(struct vxc_mesh_follower *follower);
 
 /* ------------------------------------------------------------------ the daemon */
 
