@@ -29,6 +29,14 @@ template <typename T> static __device__ __forceinline__ T *vxk_opaque(T *p)
     asm("" : "+l"(p));
     return p;
 }
+/* 1 / x, correctly rounded; 2^-60 < x < 2^60, so that none of the cases needs looking at that the compiler's
+ * own division looks at. */
+static __device__ __forceinline__ float vxk_reciprocal(float x)
+{
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return __fmaf_rn(r, __fmaf_rn(-x, r, 1.0f), r);
+}
 /* Loads that see other elements' atomics of the same launch. */
 static __device__ __forceinline__ uint32_t vxk_load32(const uint32_t *p)
 {
@@ -211,6 +219,10 @@ VXK_FN uint32_t vxk_clz64(uint64_t x)
 VXK_FN float vxk_sqrt(float x)
 {
     return sqrtf(x);
+}
+VXK_FN float vxk_reciprocal(float x)
+{
+    return 1.0f / x;
 }
 VXK_FN float vxk_floor(float x)
 {

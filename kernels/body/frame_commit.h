@@ -186,7 +186,7 @@ VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_fram
         uint32_t on = (uint32_t)(now->active[x] >> (8 * y)) & 255;
         if (!on)
             continue;
-        row.band = row.near = row.free = 0;
+        row.band = row.near = row.free = row.thin = 0;
         if (!(fw->flags & VXK_WORD_QUIET))
             vxk_observe_row(a, view, x, y, &row);
         for (; on; on &= on - 1) {

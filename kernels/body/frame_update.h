@@ -10,6 +10,8 @@
 
 #include "frame_select.h"
 
+#include <stdbool.h>
+
 enum {
     VXK_OBS_NONE = 0,
     VXK_OBS_BAND = 1, /* TSDF: within the band; occupancy: hit */
@@ -23,13 +25,6 @@ struct vxk_obs {
     int32_t q; /* TSDF: observed distance, stored units */
     int32_t weight;
 };
-
-/* Falls with the square of the depth, and with the angle at which the surface is seen. */
-VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
-{
-    int32_t w = vxk_rint(vxk_min(f->weight_scale * slope / (d * d), 1024.0f));
-    return vxk_mini(vxk_maxi(w, 1), f->weight_max);
-}
 
 /* A leaf as the frame sees it. */
 struct vxk_view {
@@ -61,99 +56,117 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
 /* What the frame says about a row of eight voxels along z: bit k of each mask is voxel k. */
 struct vxk_row {
     uint32_t band, near, free;
-    float d[8];   /* depth: reading of the voxel's pixel */
-    float sdf[8]; /* depth: distance to the surface's plane */
-    float g[8];   /* depth: slope of the voxel's pixel */
+    uint32_t thin;    /* depth: in the band of what is in front of the pixel's surface */
+    int32_t pixel[8]; /* depth: the voxel's pixel */
+    float z[8];       /* depth: the voxel's depth */
 };
 
+/* Where voxel (x, y, z) of a leaf is, from its first one's centre, in the axes R. */
+VXK_FN struct vxk_vec3 vxk_leaf_offset(const float *R, uint32_t x, uint32_t y, uint32_t z)
+{
+    struct vxk_vec3 p;
+    p.x = ((float)x * R[0] + (float)y * R[3]) + (float)z * R[6];
+    p.y = ((float)x * R[1] + (float)y * R[4]) + (float)z * R[7];
+    p.z = ((float)x * R[2] + (float)y * R[5]) + (float)z * R[8];
+    return p;
+}
+VXK_FN struct vxk_vec3 vxk_add3(const struct vxk_vec3 *a, const struct vxk_vec3 *b)
+{
+    struct vxk_vec3 p;
+    p.x = a->x + b->x;
+    p.y = a->y + b->y;
+    p.z = a->z + b->z;
+    return p;
+}
 /* Sensor coordinates of the row's first voxel. */
 VXK_FN struct vxk_vec3 vxk_row_start(const float *R, const struct vxk_vec3 *first, uint32_t x, uint32_t y)
 {
-    struct vxk_vec3 p;
-    p.x = first->x + ((float)x * R[0] + (float)y * R[3]);
-    p.y = first->y + ((float)x * R[1] + (float)y * R[4]);
-    p.z = first->z + ((float)x * R[2] + (float)y * R[5]);
-    return p;
+    struct vxk_vec3 o = vxk_leaf_offset(R, x, y, 0);
+    return vxk_add3(first, &o);
 }
 
-/* Pixel of a point in sensor coordinates; *seen = 0 where it is in view, else what makes any reading invalid.
- */
-VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float z, float *seen)
+/* Pixel of a point in sensor coordinates; *z: its depth, put beyond all where it has no pixel. */
+VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float *z)
 {
-    float w = (float)f->width, h = (float)f->height, inv = 1.0f / vxk_max(z, 0.5f);
+    float w = (float)f->width, h = (float)f->height, inv = 1.0f / vxk_max(*z, VXK_NEAREST);
     float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
-    int ok = (u >= 0.0f) & (v >= 0.0f) & (u < w) & (v < h) & (z > 0.5f);
+    int ok = (u >= 0.0f) & (v >= 0.0f) & (u < w) & (v < h) & (*z > VXK_NEAREST);
     u = vxk_min(vxk_max(u, 0.0f), w - 1.0f);
     v = vxk_min(vxk_max(v, 0.0f), h - 1.0f);
-    *seen = ok ? 0.0f : 2.0f * VXK_D_INVALID;
+    *z = ok ? *z : 3.0f * VXK_PIXEL_NONE;
     return (int32_t)v * f->width + (int32_t)u;
 }
 
 /* The same for a point that is surely in view, a voxel or more in front of the sensor. */
 VXK_FN int32_t vxk_pixel_in_view(const struct vxk_frame *f, float x, float y, float z)
 {
-    float inv = 1.0f / z;
+    float inv = vxk_reciprocal(z);
     float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
     return (int32_t)v * f->width + (int32_t)u;
 }
 
-/* What a pixel's reading says about a voxel at depth z. */
+/* What a pixel says about a voxel at depth z. */
 struct vxk_said {
-    float d, sdf, g;
-    uint32_t band, near, free; /* 0 or 1 */
+    bool band, near, free, thin;
 };
-VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, float d, float g, float front, float z)
+VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, const struct vxk_pixel *p, float z)
 {
     struct vxk_said o;
-    float sdf = (d - z) * g, over = front - z;
-    uint32_t valid = d > 0.0f, open = d >= VXK_D_OPEN, hit = valid & (open ^ 1u), beyond = sdf > f->trunc;
-    uint32_t through = open ? z <= f->max_d : (d - z - 3.0f * f->noise * d * d) * g > f->trunc;
-    uint32_t thin = beyond & (front > 0.0f) & (front < d) & (vxk_abs(over) <= f->trunc);
-    o.sdf = thin ? over : sdf;
-    o.d = thin ? front : d;
-    o.g = thin ? 1.0f : g;
-    o.band = (hit & (d - z >= -f->trunc) & (beyond ^ 1u)) | thin;
-    o.free = valid & beyond & through & (thin ^ 1u);
-    o.near = hit & beyond & (through ^ 1u) & (thin ^ 1u);
+    const bool before = z < p->lo, through = before & (z <= p->free);
+    o.thin = before & (vxk_abs(p->front - z) <= f->trunc);
+    o.band = (!before & (z <= p->hi)) | o.thin;
+    o.free = through & !o.thin;
+    o.near = before & !through & !o.thin & (p->lo < VXK_PIXEL_NONE);
     return o;
 }
 
 /* Written without branches, on arrays that nothing else can name: a CPU runs the eight voxels in one go. */
-VXK_FN_APART void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
+VXK_FN_APART void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *first, uint32_t x,
+                                uint32_t y, struct vxk_row *o)
 {
     const struct vxk_frame *f = &a->f;
-    const float *pixel = &a->s.pixel->d; /* four floats a pixel */
-    const float sx = f->R[6], sy = f->R[7], sz = f->R[8];
+    const float *pixel = &a->s.pixel->lo; /* four floats a pixel */
+    const float *R = f->R;
+    const float ox = (float)x * R[0] + (float)y * R[3], oy = (float)x * R[1] + (float)y * R[4],
+                oz = (float)x * R[2] + (float)y * R[5], sx = R[6], sy = R[7], sz = R[8];
+    const struct vxk_vec3 p0 = *first;
     uint32_t said[8], all = 0;
     int32_t at[8];
-    float d[8], g[8], front[8], sdf[8], seen[8], zs[8];
+    float lo[8], hi[8], free[8], front[8], zs[8];
     for (int k = 0; k < 8; k++) {
-        zs[k] = p->z + (float)k * sz;
-        at[k] = 4 * vxk_pixel_of(f, p->x + (float)k * sx, p->y + (float)k * sy, zs[k], &seen[k]);
+        float z = p0.z + (oz + (float)k * sz);
+        at[k] = vxk_pixel_of(f, p0.x + (ox + (float)k * sx), p0.y + (oy + (float)k * sy), &z);
+        zs[k] = z;
     }
     for (int k = 0; k < 8; k++)
-        d[k] = pixel[at[k]];
+        lo[k] = pixel[4 * at[k]];
     for (int k = 0; k < 8; k++)
-        g[k] = pixel[at[k] + 1];
+        hi[k] = pixel[4 * at[k] + 1];
     for (int k = 0; k < 8; k++)
-        front[k] = pixel[at[k] + 2];
+        free[k] = pixel[4 * at[k] + 2];
+    for (int k = 0; k < 8; k++)
+        front[k] = pixel[4 * at[k] + 3];
     for (int k = 0; k < 8; k++) {
-        struct vxk_said v = vxk_pixel_says(f, d[k] + seen[k], g[k], front[k] + seen[k], zs[k]);
-        d[k] = v.d;
-        g[k] = v.g;
-        sdf[k] = v.sdf;
-        said[k] = (v.band | v.near << 8 | v.free << 16) << k;
+        struct vxk_pixel p;
+        struct vxk_said v;
+        p.lo = lo[k];
+        p.hi = hi[k];
+        p.free = free[k];
+        p.front = front[k];
+        v = vxk_pixel_says(f, &p, zs[k]);
+        said[k] = ((uint32_t)v.band | (uint32_t)v.near << 8 | (uint32_t)v.free << 16 | (uint32_t)v.thin << 24)
+                  << k;
     }
     for (int k = 0; k < 8; k++)
         all |= said[k];
     for (int k = 0; k < 8; k++) {
-        o->d[k] = d[k];
-        o->g[k] = g[k];
-        o->sdf[k] = sdf[k];
+        o->pixel[k] = at[k];
+        o->z[k] = zs[k];
     }
     o->band |= all & 255;
     o->near |= all >> 8 & 255;
-    o->free |= all >> 16;
+    o->free |= all >> 16 & 255;
+    o->thin |= all >> 24;
 }
 
 VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
@@ -168,10 +181,9 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
 VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
                             struct vxk_row *o)
 {
-    o->band = o->near = o->free = 0;
+    o->band = o->near = o->free = o->thin = 0;
     if (a->f.sensor == VXK_SENSOR_DEPTH) {
-        struct vxk_vec3 p = vxk_row_start(a->f.R, &v->first, x, y);
-        vxk_row_depth(a, &p, o);
+        vxk_row_depth(a, &v->first, x, y, o);
         if (!a->f.carve)
             o->near = o->free = 0;
     } else {
@@ -179,13 +191,15 @@ VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_vie
     }
 }
 
-/* A depth camera's observation. */
-VXK_FN struct vxk_obs vxk_obs_depth(const struct vxk_frame *f, uint32_t what, float d, float sdf, float g)
+/* A depth camera's observation of a voxel at depth z; front: of its pixel. */
+VXK_FN struct vxk_obs vxk_obs_depth(const struct vxk_frame *f, uint32_t what, uint32_t thin,
+                                    const struct vxk_sample *s, float front, float z)
 {
     struct vxk_obs o;
+    float sdf = thin ? front - z : (s->d - z) * s->g;
     o.what = (int32_t)what;
     o.q = vxk_quantise(f, vxk_min(sdf, f->trunc));
-    o.weight = vxk_obs_weight(f, d, g);
+    o.weight = thin ? s->thin : s->weight;
     return o;
 }
 
@@ -217,7 +231,9 @@ VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct v
                                   const struct vxk_row *row, uint32_t k, uint32_t n)
 {
     uint32_t what = vxk_what(row->band >> k & 1, row->near >> k & 1, row->free >> k & 1);
-    return a->f.sensor == VXK_SENSOR_DEPTH ? vxk_obs_depth(&a->f, what, row->d[k], row->sdf[k], row->g[k])
+    int32_t at = row->pixel[k];
+    return a->f.sensor == VXK_SENSOR_DEPTH ? vxk_obs_depth(&a->f, what, row->thin >> k & 1, &a->s.sample[at],
+                                                           a->s.pixel[at].front, row->z[k])
                                            : vxk_obs_lidar(a, what, v->hit, n);
 }
 
@@ -435,14 +451,42 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
         a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = clear[x];
 }
 
-enum { VXK_WEIGHT_CAP = 255 };
+enum { VXK_WEIGHT_CAP = 255, VXK_FRONT_CAP = 255 };
 
 /* Running average of a stored distance; |sum| < 2^24, so that single precision holds it exactly. */
-VXK_FN uint32_t vxk_tsdf_merge(uint32_t old, int32_t q, int32_t weight)
+VXK_FN int32_t vxk_tsdf_mean(int32_t t, int32_t w, int32_t q, int32_t weight)
 {
-    int32_t t = vxk_tsdf_distance(old), w = (int32_t)vxk_tsdf_weight(old), sum = w + weight;
-    int32_t r = vxk_rint((float)(t * w + q * weight) / (float)sum);
-    return vxk_tsdf_pack(r, (uint32_t)vxk_mini(sum, VXK_WEIGHT_CAP));
+    return vxk_rint((float)(t * w + q * weight) / (float)(w + weight));
+}
+
+/*
+ * An observation of a voxel that has a distance, a weight and a front; after FREE a weight of 0 says that it
+ * is free.
+ *
+ * Seen through, half of the evidence goes, and with the last of it the voxel is free; what was behind a
+ * surface never turns into the front of one by averaging.  But a voxel in front of a surface is seen through
+ * from the side, and is there all the same: its front counts what saw it there, less twice what saw it behind
+ * and half of what saw through.  While any is left, being seen through only moves the surface away.
+ */
+VXK_FN uint32_t vxk_tsdf_observe(uint32_t v, const struct vxk_obs *o)
+{
+    int32_t t = vxk_tsdf_distance(v), w = (int32_t)vxk_tsdf_weight(v), front = (int32_t)vxk_tsdf_front(v);
+    int32_t more = vxk_mini(w + o->weight, VXK_WEIGHT_CAP);
+    if (o->what == VXK_OBS_FREE && front) {
+        t = vxk_tsdf_mean(vxk_maxi(t, 0), w, o->q, o->weight);
+        w = more;
+        front = vxk_maxi(front - o->weight, 0);
+    } else if (o->what == VXK_OBS_FREE) {
+        w >>= 1;
+        t = w && t >= 0 ? vxk_tsdf_mean(t, w, o->q, o->weight) : t;
+    } else {
+        t = vxk_tsdf_mean(t, w, o->q, o->weight);
+        w = more;
+        if (o->what == VXK_OBS_BAND)
+            front += o->q < 0 ? -4 * o->weight : 2 * o->weight;
+        front = vxk_mini(vxk_maxi(front, 0), VXK_FRONT_CAP);
+    }
+    return vxk_tsdf_pack(t, (uint32_t)w) | (uint32_t)front << 24;
 }
 
 /* Occupancy value: log-odds in 1/1024 in the low 16 bits (signed), the high 16 bits are 0. */
@@ -456,32 +500,29 @@ VXK_FN uint32_t vxk_occ_pack(int32_t l)
 }
 
 /*
- * The voxel's value after an observation; *gone = 1 when it is free beyond doubt and needs no value any more.
+ * The voxel's value after an observation; *gone = 1 when it is free and needs no value any more.
  * state: VXK_UNKNOWN, VXK_FREE or VXK_ACTIVE before the frame (old = its value when active).
  * Called for BAND in any state, for NEAR and FREE when active.
+ *
+ * Frames that repeat must come to rest.  So one number decides alone when a voxel leaves the active ones, its
+ * log-odds or its weight: free is the lowest value of that number, to which it falls and from which it starts
+ * again, and every observation keeps the order of two values.  At the end of pass after pass over the same
+ * frames it can then only rise or only fall, so it ends at a fixed point and never goes round.  The weight
+ * hangs on whether the front is 0, which is such a number itself; neither hangs on the distance.
  */
 VXK_FN uint32_t vxk_merge(const struct vxk_frame *f, int state, uint32_t old, const struct vxk_obs *o,
                           int *gone)
 {
     *gone = 0;
     if (f->mode == 0) {
-        uint32_t v = state == VXK_ACTIVE ? old : 0;
-        if (o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) < 0) {
-            /* Seen through where something was: its evidence halves, and with the last of it the voxel is
-             * free.  It never turns into a near surface by averaging. */
-            v = vxk_tsdf_pack(vxk_tsdf_distance(v), vxk_tsdf_weight(v) >> 1);
-            *gone = vxk_tsdf_weight(v) == 0;
-            return v;
-        }
-        v = vxk_tsdf_merge(v, o->q, o->weight);
-        *gone =
-            o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) >= vxk_quantise(f, f->trunc * (31.0f / 32.0f));
+        uint32_t v = vxk_tsdf_observe(state == VXK_ACTIVE ? old : 0, o);
+        *gone = o->what == VXK_OBS_FREE && vxk_tsdf_weight(v) == 0;
         return v;
     } else {
-        int32_t l = state == VXK_ACTIVE ? vxk_occ_logodds(old) : state == VXK_FREE ? f->lo_miss : 0;
+        int32_t l = state == VXK_ACTIVE ? vxk_occ_logodds(old) : state == VXK_FREE ? f->lo_free : 0;
         l += o->what == VXK_OBS_BAND ? f->lo_hit : f->lo_miss;
-        l = vxk_mini(vxk_maxi(l, f->lo_min), f->lo_max);
-        *gone = l <= f->lo_min;
+        l = vxk_mini(vxk_maxi(l, f->lo_free), f->lo_max);
+        *gone = l <= f->lo_free;
         return vxk_occ_pack(l);
     }
 }
@@ -547,7 +588,7 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
         for (uint32_t y = 0; y < 8; y++) {
             struct vxk_row row;
             uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through, says = !quiet;
-            row.band = row.near = row.free = 0;
+            row.band = row.near = row.free = row.thin = 0;
             if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet) {
                 uint32_t quarter = (x >> 2) * 2 + (y >> 2);
                 says = vxk_row_may(a, &view, &look[quarter], may[quarter], x, y);
