@@ -43,13 +43,7 @@ struct emulated_event {
 };
 struct work {
     std::function<void()> run;
-<<<<<<< HEAD
-    std::shared_ptr<mark> after; /* first this one's record number `number` must have happened */
-    uint64_t number;
-    emulated_stream *on; /* where that was asked for; by now the event may be recorded on another one */
-=======
     std::shared_ptr<mark> after; /* this must have happened first */
->>>>>>> main
 };
 struct emulated_stream {
     std::deque<work> todo;
@@ -62,14 +56,8 @@ static void run_one(emulated_stream *s)
 {
     work w = std::move(s->todo.front());
     s->todo.pop_front();
-<<<<<<< HEAD
-    if (w.after)
-        while (w.after->done < w.number)
-            run_one(w.on); /* it is among what that stream has to do */
-=======
     while (w.after && !w.after->done)
         run_one(w.after->stream); /* it is among what that stream has to do */
->>>>>>> main
     if (w.run)
         w.run();
 }
@@ -106,11 +94,7 @@ static cudaError_t put(emulated_stream *s, work w)
 
 static cudaError_t put(emulated_stream *s, std::function<void()> run)
 {
-<<<<<<< HEAD
-    return put(s, work{std::move(run), nullptr, 0, nullptr});
-=======
     return put(s, work{std::move(run), nullptr});
->>>>>>> main
 }
 
 cudaError_t emulated::queue(cudaStream_t s, std::function<void()> run)
@@ -229,11 +213,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
     (void)flags;
     if (!e)
         return say(cudaErrorInvalidResourceHandle);
-<<<<<<< HEAD
-    return put(s, work{nullptr, e->of, e->of->asked, e->of->stream});
-=======
     return put(s, work{nullptr, e->last});
->>>>>>> main
 }
 cudaError_t cudaEventCreate(cudaEvent_t *out)
 {
