@@ -180,7 +180,13 @@ VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_fram
                            const struct vxk_view *view, const struct vxk_leaf *now,
                            const struct vxk_leaf *old, int tile, uint32_t x, uint32_t rank)
 {
+    uint32_t asked = 0;
+    struct vxk_aim aim[8];
     int gone;
+    for (uint32_t y = 0; y < 8; y++)
+        asked |= now->active[x] >> (8 * y) & 255 ? 1u << y : 0;
+    if (!(fw->flags & VXK_WORD_QUIET))
+        vxk_aim_plane(a, view, x, asked, aim);
     for (uint32_t y = 0; y < 8; y++) {
         struct vxk_row row;
         uint32_t on = (uint32_t)(now->active[x] >> (8 * y)) & 255;
@@ -188,7 +194,7 @@ VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_fram
             continue;
         row.band = row.near = row.free = 0;
         if (!(fw->flags & VXK_WORD_QUIET))
-            vxk_observe_row(a, view, x, y, &row);
+            vxk_observe_row(a, view, x, y, &aim[y], &row);
         for (; on; on &= on - 1) {
             uint32_t k = vxk_ctz32(on), n = x << 6 | y << 3 | k, v = 0;
             int state = VXK_UNKNOWN;

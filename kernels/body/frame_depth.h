@@ -200,11 +200,59 @@ VXK_FN void vxk_store_pixel(struct vxk_pixel *p, float d, float g, float front)
     p->unused = 0.0f;
 }
 
-/* The sums of the readings of a strip. */
-struct vxk_smooth_strip {
-    float q0[VXK_STRIP], sum[VXK_STRIP], n[VXK_STRIP], near[VXK_STRIP], suu[VXK_STRIP], suv[VXK_STRIP],
-        svv[VXK_STRIP], sqx[VXK_STRIP], sqy[VXK_STRIP];
+/*
+ * The sums of a strip's eight readings, while they are made.  Sums of whole numbers share a word: samples in
+ * pairs | their h^2 << 8 | j^2 << 16 | h j << 24 (signed), where a pair's offset is (h, j) steps.
+ */
+struct vxk_smooth_sums {
+    vxk_f8 sum, near, sqx, sqy;
+    vxk_f8 twice, gate; /* 2 / depth, and how far a pair may be off it */
+    vxk_m8 pairs;
 };
+/* The same when they are done. */
+struct vxk_smooth_strip {
+    float q0[VXK_STRIP], sum[VXK_STRIP], near[VXK_STRIP], sqx[VXK_STRIP], sqy[VXK_STRIP];
+    uint32_t pairs[VXK_STRIP];
+    int32_t step;
+};
+
+/* Adds the pairs of samples at p and m, (h, j) steps to either side. */
+VXK_FN_WOVEN void vxk_smooth_pair(struct vxk_smooth_sums *s, const float *p, const float *m, int step, int h,
+                                  int j)
+{
+    const vxk_f8 qp = vxk_load8(p), qm = vxk_load8(m), both = qp + qm, apart = qp - qm, none = vxk_all8(0.0f);
+    const vxk_m8 in =
+        vxk_less8(none, qp) & vxk_less8(none, qm) & vxk_less8(vxk_abs8(both - s->twice), s->gate);
+    if ((j <= 1) & (h >= -1) & (h <= 1)) {
+        const vxk_f8 more = vxk_where8(vxk_less8(qm, qp), qp, qm);
+        s->near = vxk_where8(vxk_less8(more, s->near), s->near, more);
+    }
+    s->sum = s->sum + vxk_keep8(in, both);
+    s->pairs = s->pairs + (in & vxk_bits8(1u | (uint32_t)(h * h) << 8 | (uint32_t)(j * j) << 16 |
+                                          (uint32_t)(h * j) << 24));
+    if (h)
+        s->sqx = s->sqx + vxk_keep8(in, vxk_all8((float)(h * step)) * apart);
+    if (j)
+        s->sqy = s->sqy + vxk_keep8(in, vxk_all8((float)(j * step)) * apart);
+}
+
+/* All twelve, where none leaves the image; at: the strip's first reading. */
+VXK_FN_WOVEN void vxk_smooth_inside(struct vxk_smooth_sums *s, const float *at, int width, int step)
+{
+    const int32_t u = step, v = step * width;
+    vxk_smooth_pair(s, at + u, at - u, step, 1, 0);
+    vxk_smooth_pair(s, at + 2 * u, at - 2 * u, step, 2, 0);
+    vxk_smooth_pair(s, at + v - 2 * u, at - v + 2 * u, step, -2, 1);
+    vxk_smooth_pair(s, at + v - u, at - v + u, step, -1, 1);
+    vxk_smooth_pair(s, at + v, at - v, step, 0, 1);
+    vxk_smooth_pair(s, at + v + u, at - v - u, step, 1, 1);
+    vxk_smooth_pair(s, at + v + 2 * u, at - v - 2 * u, step, 2, 1);
+    vxk_smooth_pair(s, at + 2 * v - 2 * u, at - 2 * v + 2 * u, step, -2, 2);
+    vxk_smooth_pair(s, at + 2 * v - u, at - 2 * v + u, step, -1, 2);
+    vxk_smooth_pair(s, at + 2 * v, at - 2 * v, step, 0, 2);
+    vxk_smooth_pair(s, at + 2 * v + u, at - 2 * v - u, step, 1, 2);
+    vxk_smooth_pair(s, at + 2 * v + 2 * u, at - 2 * v - 2 * u, step, 2, 2);
+}
 
 /* The first n readings of a strip, from their sums: writes s.pixel and s.strip. */
 VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0, int n,
@@ -212,6 +260,7 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_smooth_strip s = *in;
+    const float area = (float)(s.step * s.step);
     float raw[VXK_STRIP], d[VXK_STRIP], g[VXK_STRIP], front[VXK_STRIP], hit_lo[VXK_STRIP], hit_hi[VXK_STRIP],
         free_all[VXK_STRIP], free_any[VXK_STRIP];
     for (int k = 0; k < VXK_STRIP; k++)
@@ -221,11 +270,11 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
         struct vxk_smoothed o;
         m.q0 = s.q0[k];
         m.sum = s.sum[k];
-        m.n = s.n[k];
+        m.n = (float)(int32_t)(1 + 2 * (s.pairs[k] & 255));
         m.near = s.near[k];
-        m.suu = s.suu[k];
-        m.suv = s.suv[k];
-        m.svv = s.svv[k];
+        m.suu = area * (float)(int32_t)(s.pairs[k] >> 8 & 255);
+        m.suv = area * (float)((int32_t)s.pairs[k] >> 24);
+        m.svv = area * (float)(int32_t)(s.pairs[k] >> 16 & 255);
         m.sqx = s.sqx[k];
         m.sqy = s.sqy[k];
         o = vxk_smooth_solve(f, row, u0 + k, raw[k], &m);
@@ -258,44 +307,39 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
     const float *inverse = a->s.inverse;
     const int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP, width = f->width;
     const int n = vxk_mini(VXK_STRIP, width - u0);
-    const float gate = 7.5f * f->noise;
+    const float *at = inverse + row * width + u0;
     float most = 0.0f;
     struct vxk_smooth_strip s;
-    int step;
+    struct vxk_smooth_sums t;
+    vxk_f8 q0;
     for (int k = 0; k < VXK_STRIP; k++) {
-        s.near[k] = s.q0[k] = k < n ? inverse[row * width + u0 + k] : 0.0f;
-        s.sum[k] = s.q0[k];
-        s.n[k] = 1.0f;
-        s.suu[k] = s.suv[k] = s.svv[k] = s.sqx[k] = s.sqy[k] = 0.0f;
+        s.q0[k] = k < n ? at[k] : 0.0f;
         most = vxk_max(most, s.q0[k]);
     }
-    step = vxk_smooth_step(f, most);
-    for (int j = 0; j <= 2; j++) {
-        int dv = j * step;
-        if (row - dv < 0 || row + dv >= f->height)
-            continue;
-        for (int h = j ? -2 : 1; h <= 2; h++) {
-            int du = h * step;
-            const float *p, *m;
-            float x = (float)du, y = (float)dv, close = (j <= 1) & (h >= -1) & (h <= 1) ? 1.0f : 0.0f;
-            if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_STRIP - 1 + vxk_maxi(du, -du) >= width)
-                continue;
-            p = inverse + (row + dv) * width + u0 + du;
-            m = inverse + (row - dv) * width + u0 - du;
-            for (int k = 0; k < VXK_STRIP; k++) {
-                float qp = p[k], qm = m[k], q0 = s.q0[k], off = vxk_abs(qp + qm - 2.0f * q0);
-                float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0 * q0) ? 1.0f : 0.0f;
-                s.near[k] = vxk_max(s.near[k], close * vxk_max(qp, qm));
-                s.sum[k] += w * (qp + qm);
-                s.n[k] += 2.0f * w;
-                s.suu[k] += w * (x * x);
-                s.suv[k] += w * (x * y);
-                s.svv[k] += w * (y * y);
-                s.sqx[k] += w * (x * (qp - qm));
-                s.sqy[k] += w * (y * (qp - qm));
+    s.step = vxk_smooth_step(f, most);
+    q0 = vxk_load8(s.q0);
+    t.near = t.sum = q0;
+    t.twice = vxk_all8(2.0f) * q0;
+    t.gate = vxk_all8(7.5f * f->noise) + vxk_all8(0.25f) * q0 * q0;
+    t.sqx = t.sqy = vxk_all8(0.0f);
+    t.pairs = vxk_bits8(0);
+    if (row >= 2 * s.step && row + 2 * s.step < f->height && u0 >= 2 * s.step &&
+        u0 + VXK_STRIP + 2 * s.step <= width) {
+        vxk_smooth_inside(&t, at, width, s.step);
+    } else {
+        for (int j = 0; j <= 2; j++) {
+            for (int h = j ? -2 : 1; h <= 2; h++) {
+                int dv = j * s.step, du = h * s.step, out = vxk_maxi(du, -du);
+                if (row >= dv && row + dv < f->height && u0 >= out && u0 + VXK_STRIP + out <= width)
+                    vxk_smooth_pair(&t, at + dv * width + du, at - dv * width - du, s.step, h, j);
             }
         }
     }
+    vxk_store8(s.sum, t.sum);
+    vxk_store8(s.near, t.near);
+    vxk_store8(s.sqx, t.sqx);
+    vxk_store8(s.sqy, t.sqy);
+    vxk_store_bits8(s.pairs, t.pairs);
     vxk_smooth_end(a, row, u0, n, &s);
 }
 

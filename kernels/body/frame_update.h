@@ -118,25 +118,41 @@ VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, float d, float 
     return o;
 }
 
-/* Written without branches, on arrays that nothing else can name: a CPU runs the eight voxels in one go. */
-VXK_FN_APART void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_row *o)
+/* Where a depth camera sees the voxels of a row. */
+struct vxk_aim {
+    int32_t at[8]; /* pixels */
+    float seen[8]; /* added to what they say: 0, or what makes it invalid */
+    float z[8];
+};
+
+/* This and the next are written without branches, on arrays that nothing else can name: a CPU runs the eight
+ * voxels in one go. */
+VXK_FN_APART void vxk_row_aim(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_aim *out)
 {
     const struct vxk_frame *f = &a->f;
-    const float *pixel = &a->s.pixel->d; /* four floats a pixel */
+    const struct vxk_pixel *pixel = a->s.pixel;
     const float sx = f->R[6], sy = f->R[7], sz = f->R[8];
-    uint32_t said[8], all = 0;
     int32_t at[8];
-    float d[8], g[8], front[8], sdf[8], seen[8], zs[8];
+    float seen[8], z[8];
     for (int k = 0; k < 8; k++) {
-        zs[k] = p->z + (float)k * sz;
-        at[k] = 4 * vxk_pixel_of(f, p->x + (float)k * sx, p->y + (float)k * sy, zs[k], &seen[k]);
+        z[k] = p->z + (float)k * sz;
+        at[k] = vxk_pixel_of(f, p->x + (float)k * sx, p->y + (float)k * sy, z[k], &seen[k]);
     }
+    vxk_copy8(out->at, at);
+    vxk_copy8(out->seen, seen);
+    vxk_copy8(out->z, z);
     for (int k = 0; k < 8; k++)
-        d[k] = pixel[at[k]];
-    for (int k = 0; k < 8; k++)
-        g[k] = pixel[at[k] + 1];
-    for (int k = 0; k < 8; k++)
-        front[k] = pixel[at[k] + 2];
+        vxk_prefetch(&pixel[at[k]]);
+}
+
+VXK_FN_APART void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_aim *aim, struct vxk_row *o)
+{
+    const struct vxk_frame *f = &a->f;
+    uint32_t said[8], all = 0;
+    float d[8], g[8], front[8], sdf[8], seen[8], zs[8];
+    vxk_copy8(seen, aim->seen);
+    vxk_copy8(zs, aim->z);
+    vxk_gather8(&a->s.pixel->d, aim->at, d, g, front);
     for (int k = 0; k < 8; k++) {
         struct vxk_said v = vxk_pixel_says(f, d[k] + seen[k], g[k], front[k] + seen[k], zs[k]);
         d[k] = v.d;
@@ -146,14 +162,26 @@ VXK_FN_APART void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk
     }
     for (int k = 0; k < 8; k++)
         all |= said[k];
-    for (int k = 0; k < 8; k++) {
-        o->d[k] = d[k];
-        o->g[k] = g[k];
-        o->sdf[k] = sdf[k];
-    }
+    vxk_copy8(o->d, d);
+    vxk_copy8(o->g, g);
+    vxk_copy8(o->sdf, sdf);
     o->band |= all & 255;
     o->near |= all >> 8 & 255;
     o->free |= all >> 16;
+}
+
+/* The rows of plane x whose bits are set; all before the first is asked: their pixels come from memory
+ * meanwhile. */
+VXK_FN void vxk_aim_plane(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t rows,
+                          struct vxk_aim aim[8])
+{
+    if (a->f.sensor != VXK_SENSOR_DEPTH)
+        return;
+    for (; rows; rows &= rows - 1) {
+        uint32_t y = vxk_ctz32(rows);
+        struct vxk_vec3 p = vxk_row_start(a->f.R, &v->first, x, y);
+        vxk_row_aim(a, &p, &aim[y]);
+    }
 }
 
 VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
@@ -165,13 +193,13 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
         o->free = (uint32_t)(v->clear[x] >> (8 * y)) & 255 & ~o->band;
 }
 
+/* aim: of this row, by vxk_aim_plane. */
 VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
-                            struct vxk_row *o)
+                            const struct vxk_aim *aim, struct vxk_row *o)
 {
     o->band = o->near = o->free = 0;
     if (a->f.sensor == VXK_SENSOR_DEPTH) {
-        struct vxk_vec3 p = vxk_row_start(a->f.R, &v->first, x, y);
-        vxk_row_depth(a, &p, o);
+        vxk_row_depth(a, aim, o);
         if (!a->f.carve)
             o->near = o->free = 0;
     } else {
@@ -543,21 +571,28 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
         uint64_t had_active = old ? old->active[x] : 0, had_free = old ? old->free[x] : tile ? ~0ull : 0;
         uint64_t was_active = had_active, was_free = fw->flags & VXK_WORD_UNFREE ? 0 : had_free;
         uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
-        uint32_t seen;
+        uint32_t seen, asked = quiet ? 0 : 255;
+        struct vxk_aim aim[8];
+        if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet) {
+            for (uint32_t y = 0; y < 8; y++) {
+                uint32_t quarter = (x >> 2) * 2 + (y >> 2),
+                         says = vxk_row_may(a, &view, &look[quarter], may[quarter], x, y);
+                if ((says & VXK_ALL_FREE) && !(says & VXK_MAY_HIT) && !(was_active >> (8 * y) & 255)) {
+                    freed |= 255ull << (8 * y);
+                    says = 0;
+                }
+                asked &= ~((uint32_t)!says << y);
+            }
+        }
+        vxk_aim_plane(a, &view, x, asked, aim);
         for (uint32_t y = 0; y < 8; y++) {
             struct vxk_row row;
-            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through, says = !quiet;
+            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
+            if (!(asked >> y & 1) && !(fades && had))
+                continue;
             row.band = row.near = row.free = 0;
-            if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet) {
-                uint32_t quarter = (x >> 2) * 2 + (y >> 2);
-                says = vxk_row_may(a, &view, &look[quarter], may[quarter], x, y);
-                if ((says & VXK_ALL_FREE) && !(says & VXK_MAY_HIT) && !had) {
-                    freed |= 255ull << (8 * y);
-                    continue;
-                }
-            }
-            if (says)
-                vxk_observe_row(a, &view, x, y, &row);
+            if (asked >> y & 1)
+                vxk_observe_row(a, &view, x, y, &aim[y], &row);
             band |= (uint64_t)row.band << (8 * y);
             freed |= (uint64_t)row.free << (8 * y);
             moved |= (uint64_t)(row.near | row.free) << (8 * y);

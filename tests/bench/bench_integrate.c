@@ -34,6 +34,7 @@ struct pass {
     uint64_t n_integrated, n_refused, n_unreadable;
     uint64_t n_used, n_readings;
     uint64_t n_launches, n_waits;
+    double cpu_ms; /* of all threads, over all frames */
     uint8_t digest[32];
     struct vx_map_info info;
 };
@@ -176,9 +177,10 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
         bench_frame_convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
         frame.pose[0].position_m[1] += away_m;
         VX_TRY_RET(stage_frame(stage, &frame));
-        const double start = bench_now_ms();
+        const double start_cpu = bench_cpu_ms(), start = bench_now_ms();
         const vx_err err = vx_map_integrate(map, &frame, &result, detail);
         const double elapsed = bench_now_ms() - start;
+        pass->cpu_ms += bench_cpu_ms() - start_cpu;
         if (err == VX_E_DEVICE || err == VX_E_NOMEM)
             return err;
         if (err != VX_OK) {
@@ -343,7 +345,8 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
     bench_json_string(stdout, slash && slash[1] ? slash + 1 : o->workload);
     printf(",\"voxel_m\":%.9g,\"mode\":\"%s\",\"frames\":%llu,\"refused\":%llu,\"unreadable\":%llu,\"used\":%"
            "llu,"
-           "\"readings\":%llu,\"mean_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,\"voxels\":%llu,\"leaves\":"
+           "\"readings\":%llu,\"mean_ms\":%.4f,\"mean_cpu_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,"
+           "\"voxels\":%llu,\"leaves\":"
            "%llu,"
            "\"tiles\":%llu,\"chunks\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,\"bytes_per_voxel\":%.4f,"
            "\"far_copies\":%llu,\"launches_a_frame\":%.2f,\"waits_a_frame\":%.2f,"
@@ -351,7 +354,8 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
            o->map.voxel_size_m, o->map.mode == VX_TSDF ? "tsdf" : "occupancy",
            (unsigned long long)pass->n_integrated, (unsigned long long)pass->n_refused,
            (unsigned long long)pass->n_unreadable, (unsigned long long)pass->n_used,
-           (unsigned long long)pass->n_readings, bench_mean(samples), bench_quantile(samples, 0.5),
+           (unsigned long long)pass->n_readings, bench_mean(samples),
+           pass->cpu_ms / (double)pass->n_integrated, bench_quantile(samples, 0.5),
            bench_quantile(samples, 0.99), (unsigned long long)pass->info.n_voxels,
            (unsigned long long)pass->info.n_leaves, (unsigned long long)pass->info.n_tiles,
            (unsigned long long)pass->info.n_chunks, (unsigned long long)pass->info.used_bytes,
