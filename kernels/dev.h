@@ -243,6 +243,16 @@ VXK_FN void vxk_gather8(const float *p, const int32_t at[8], float a[8], float b
         c[k] = p[4 * at[k] + 2];
     }
 }
+/* The other way, into eight records at p; their last is 0. */
+VXK_FN void vxk_scatter8(float *p, const float a[8], const float b[8], const float c[8])
+{
+    for (int k = 0; k < 8; k++) {
+        p[4 * k] = a[k];
+        p[4 * k + 1] = b[k];
+        p[4 * k + 2] = c[k];
+        p[4 * k + 3] = 0.0f;
+    }
+}
 /* to[0 .. 7] = from[0 .. 7], numbers of four bytes. */
 VXK_FN void vxk_copy8(void *to, const void *from)
 {
@@ -468,6 +478,22 @@ VXK_FN_WOVEN void vxk_gather8(const float *p, const int32_t at[8], float a[8], f
     vxk_store8(a, __builtin_shufflevector(low[0], low[1], 0, 1, 8, 9, 4, 5, 12, 13));
     vxk_store8(b, __builtin_shufflevector(low[0], low[1], 2, 3, 10, 11, 6, 7, 14, 15));
     vxk_store8(c, __builtin_shufflevector(high[0], high[1], 0, 1, 8, 9, 4, 5, 12, 13));
+}
+/* The other way, into eight records at p; their last is 0. */
+VXK_FN_WOVEN void vxk_scatter8(float *p, const float a[8], const float b[8], const float c[8])
+{
+    const vxk_f8 x = vxk_load8(a), y = vxk_load8(b), z = vxk_load8(c), none = vxk_all8(0.0f);
+    vxk_f8 xy[2], z0[2];
+    xy[0] = __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13);
+    xy[1] = __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15);
+    z0[0] = __builtin_shufflevector(z, none, 0, 8, 1, 9, 4, 12, 5, 13);
+    z0[1] = __builtin_shufflevector(z, none, 2, 10, 3, 11, 6, 14, 7, 15);
+    for (int k = 0; k < 2; k++) {
+        const vxk_f8 even = __builtin_shufflevector(xy[k], z0[k], 0, 1, 8, 9, 4, 5, 12, 13);
+        const vxk_f8 odd = __builtin_shufflevector(xy[k], z0[k], 2, 3, 10, 11, 6, 7, 14, 15);
+        vxk_store8(p + 8 * k, __builtin_shufflevector(even, odd, 0, 1, 2, 3, 8, 9, 10, 11));
+        vxk_store8(p + 16 + 8 * k, __builtin_shufflevector(even, odd, 4, 5, 6, 7, 12, 13, 14, 15));
+    }
 }
 /* to[0 .. 7] = from[0 .. 7], numbers of four bytes, in one go. */
 VXK_FN_WOVEN void vxk_copy8(void *to, const void *from)

@@ -254,17 +254,34 @@ VXK_FN_WOVEN void vxk_smooth_inside(struct vxk_smooth_sums *s, const float *at, 
     vxk_smooth_pair(s, at + 2 * v + 2 * u, at - 2 * v - 2 * u, step, 2, 2);
 }
 
+/* The first n readings of a strip, 0 behind them. */
+VXK_FN_WOVEN vxk_f8 vxk_strip_of(const float *p, int n)
+{
+    float part[VXK_STRIP];
+    if (n == VXK_STRIP)
+        return vxk_load8(p);
+    for (int k = 0; k < VXK_STRIP; k++)
+        part[k] = k < n ? p[k] : 0.0f;
+    return vxk_load8(part);
+}
+
 /* The first n readings of a strip, from their sums: writes s.pixel and s.strip. */
 VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0, int n,
                                  const struct vxk_smooth_strip *in)
 {
     const struct vxk_frame *f = &a->f;
-    const struct vxk_smooth_strip s = *in;
-    const float area = (float)(s.step * s.step);
+    const uint32_t at = (uint32_t)(row * f->width + u0);
+    struct vxk_smooth_strip s;
+    const float area = (float)(in->step * in->step);
     float raw[VXK_STRIP], d[VXK_STRIP], g[VXK_STRIP], front[VXK_STRIP], hit_lo[VXK_STRIP], hit_hi[VXK_STRIP],
         free_all[VXK_STRIP], free_any[VXK_STRIP];
-    for (int k = 0; k < VXK_STRIP; k++)
-        raw[k] = k < n ? a->s.depth[row * f->width + u0 + k] : 0.0f;
+    vxk_copy8(s.q0, in->q0);
+    vxk_copy8(s.sum, in->sum);
+    vxk_copy8(s.near, in->near);
+    vxk_copy8(s.sqx, in->sqx);
+    vxk_copy8(s.sqy, in->sqy);
+    vxk_copy8(s.pairs, in->pairs);
+    vxk_store8(raw, vxk_strip_of(a->s.depth + at, n));
     for (int k = 0; k < VXK_STRIP; k++) {
         struct vxk_smooth m;
         struct vxk_smoothed o;
@@ -286,8 +303,11 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
         free_all[k] = o.free_all;
         free_any[k] = o.free_any;
     }
-    for (int k = 0; k < n; k++)
-        vxk_store_pixel(&a->s.pixel[row * f->width + u0 + k], d[k], g[k], front[k]);
+    if (n == VXK_STRIP)
+        vxk_scatter8(&a->s.pixel[at].d, d, g, front);
+    else
+        for (int k = 0; k < n; k++)
+            vxk_store_pixel(&a->s.pixel[at + (uint32_t)k], d[k], g[k], front[k]);
     for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
         struct vxk_bounds b = vxk_bounds_none();
         for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++) {
@@ -311,13 +331,11 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
     float most = 0.0f;
     struct vxk_smooth_strip s;
     struct vxk_smooth_sums t;
-    vxk_f8 q0;
-    for (int k = 0; k < VXK_STRIP; k++) {
-        s.q0[k] = k < n ? at[k] : 0.0f;
+    vxk_f8 q0 = vxk_strip_of(at, n);
+    vxk_store8(s.q0, q0);
+    for (int k = 0; k < VXK_STRIP; k++)
         most = vxk_max(most, s.q0[k]);
-    }
     s.step = vxk_smooth_step(f, most);
-    q0 = vxk_load8(s.q0);
     t.near = t.sum = q0;
     t.twice = vxk_all8(2.0f) * q0;
     t.gate = vxk_all8(7.5f * f->noise) + vxk_all8(0.25f) * q0 * q0;
