@@ -186,6 +186,18 @@ VXK_FN struct vxk_f8 operator*(const struct vxk_f8 &a, const struct vxk_f8 &b)
 {
     VXK_LANES(struct vxk_f8, a.lane[k] * b.lane[k]);
 }
+VXK_FN struct vxk_f8 operator/(const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_f8, a.lane[k] / b.lane[k]);
+}
+VXK_FN struct vxk_m8 operator|(const struct vxk_m8 &a, const struct vxk_m8 &b)
+{
+    VXK_LANES(struct vxk_m8, a.lane[k] | b.lane[k]);
+}
+VXK_FN struct vxk_m8 operator~(const struct vxk_m8 &a)
+{
+    VXK_LANES(struct vxk_m8, ~a.lane[k]);
+}
 VXK_FN struct vxk_m8 operator+(const struct vxk_m8 &a, const struct vxk_m8 &b)
 {
     VXK_LANES(struct vxk_m8, a.lane[k] + b.lane[k]);
@@ -201,6 +213,18 @@ VXK_FN struct vxk_m8 vxk_less8(const struct vxk_f8 &a, const struct vxk_f8 &b)
 VXK_FN struct vxk_f8 vxk_where8(const struct vxk_m8 &m, const struct vxk_f8 &a, const struct vxk_f8 &b)
 {
     VXK_LANES(struct vxk_f8, m.lane[k] ? a.lane[k] : b.lane[k]);
+}
+VXK_FN struct vxk_m8 vxk_same8(const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_m8, a.lane[k] == b.lane[k] ? ~0u : 0);
+}
+/* All bits of all lanes are set. */
+VXK_FN int vxk_holds8(const struct vxk_m8 &m)
+{
+    uint32_t all = ~0u;
+    for (int k = 0; k < 8; k++)
+        all &= m.lane[k];
+    return all == ~0u;
 }
 /* a where the lane's bits are set, else 0. */
 VXK_FN struct vxk_f8 vxk_keep8(const struct vxk_m8 &m, const struct vxk_f8 &a)
@@ -415,8 +439,8 @@ VXK_FN uint64_t vxk_atomic_min64(uint64_t *p, uint64_t v)
 }
 
 /*
- * Eight lanes that a CPU computes in one go, where compilers don't see it by themselves: + - * of vxk_f8,
- * + & of vxk_m8 (bits; all set where a comparison holds).  Each lane rounds like a float.
+ * Eight lanes that a CPU computes in one go, where compilers don't see it by themselves: + - * / of vxk_f8,
+ * + & | ~ of vxk_m8 (bits; all set where a comparison holds).  Each lane rounds like a float.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi" /* they never cross a call: everything here is inlined */
@@ -426,6 +450,17 @@ typedef uint32_t vxk_m8 __attribute__((vector_size(32)));
 VXK_FN_WOVEN vxk_m8 vxk_less8(vxk_f8 a, vxk_f8 b)
 {
     return (vxk_m8)(a < b);
+}
+VXK_FN_WOVEN vxk_m8 vxk_same8(vxk_f8 a, vxk_f8 b)
+{
+    return (vxk_m8)(a == b);
+}
+/* All bits of all lanes are set. */
+VXK_FN_WOVEN int vxk_holds8(vxk_m8 m)
+{
+    uint64_t part[4];
+    __builtin_memcpy(part, &m, sizeof part);
+    return (part[0] & part[1] & part[2] & part[3]) == ~0ull;
 }
 VXK_FN_WOVEN vxk_f8 vxk_where8(vxk_m8 m, vxk_f8 a, vxk_f8 b)
 {

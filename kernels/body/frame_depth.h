@@ -113,23 +113,36 @@ VXK_FN int vxk_prepare_pixel(const struct vxk_frame_args *a, int row, int u)
     return why;
 }
 
-/* Element: 8 readings of a row.  Writes s.depth and s.inverse, counts by reason. */
+/* Eight readings in metres at once, when all of them are used as they are (vxk_reading says when); else 0. */
+VXK_FN_WOVEN int vxk_prepare_plain(const struct vxk_frame_args *a, uint32_t at)
+{
+    const struct vxk_frame *f = &a->f;
+    const vxk_f8 m = vxk_load8((const float *)a->image + at), d = m * vxk_all8(f->inv_voxel);
+    const vxk_m8 not_used = vxk_less8(vxk_all8(f->max_d), d) | vxk_less8(d, vxk_all8(f->min_d)) |
+                            vxk_same8(m, vxk_all8(f->no_return_m));
+    if (!vxk_holds8(vxk_less8(vxk_all8(0.0f), m) & ~not_used))
+        return 0;
+    vxk_store8(a->s.depth + at, d);
+    vxk_store8(a->s.inverse + at, vxk_all8(1.0f) / d);
+    return 1;
+}
+
+/* Element: 8 readings of a row.  Writes s.depth and s.inverse, counts by reason (used ones are the rest). */
 #define vxk_frame_prepare_args vxk_frame_args
 VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP;
-    int u1 = vxk_mini(u0 + VXK_STRIP, f->width);
-    uint32_t n[VXK_N_COUNTS];
-    for (int k = 0; k < VXK_N_COUNTS; k++)
-        n[k] = 0;
-    for (int u = u0; u < u1; u++) {
-        int why = vxk_prepare_pixel(a, row, u);
-        n[why]++;
-    }
-    for (int k = 0; k < VXK_N_COUNTS; k++)
-        if (n[k])
-            vxk_atomic_add64(&a->s.c->counts[k], n[k]);
+    int n = vxk_mini(VXK_STRIP, f->width - u0);
+    uint32_t counts = 0; /* four bits each */
+    if (f->encoding == VXK_IMAGE_F32 && !f->edge && n == VXK_STRIP &&
+        vxk_prepare_plain(a, (uint32_t)row * (uint32_t)f->width + (uint32_t)u0))
+        return;
+    for (int k = 0; k < n; k++)
+        counts += 1u << (4 * vxk_prepare_pixel(a, row, u0 + k));
+    for (int k = 1; counts >> (4 * k) && k < VXK_N_COUNTS; k++)
+        if (counts >> (4 * k) & 15)
+            vxk_atomic_add64(&a->s.c->counts[k], counts >> (4 * k) & 15);
 }
 
 /*
