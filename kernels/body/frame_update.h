@@ -2,7 +2,7 @@
  * frame_update.h - what a frame says about a voxel, and what becomes of the voxel.
  *
  * Two kernels ask the same question: vxk_frame_cell for the new masks, vxk_frame_leaf for the new values.
- * Both get their answer from vxk_observe_row, vxk_row_obs and vxk_merge, so that mask and value can't
+ * Both get their answer from vxk_observe_plane, vxk_row_obs and vxk_merge, so that mask and value can't
  * disagree.
  */
 #ifndef VXK_BODY_FRAME_UPDATE_H
@@ -125,62 +125,56 @@ struct vxk_aim {
     float z[8];
 };
 
-/* This and the next are written without branches, on arrays that nothing else can name: a CPU runs the eight
- * voxels in one go. */
-VXK_FN_APART void vxk_row_aim(const struct vxk_frame_args *a, const struct vxk_vec3 *p, struct vxk_aim *out)
+/*
+ * The rows of plane x whose bits are set in `asked`.  All pixels are found before the first is asked: they
+ * come from memory meanwhile.  Inner loops have no branches and use arrays that nothing else can name: a CPU
+ * runs the eight voxels in one go.
+ */
+VXK_FN_APART void vxk_plane_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *first, uint32_t x,
+                                  uint32_t asked, struct vxk_row row[8])
 {
-    const struct vxk_frame *f = &a->f;
+    const struct vxk_frame f = a->f;
     const struct vxk_pixel *pixel = a->s.pixel;
-    const float sx = f->R[6], sy = f->R[7], sz = f->R[8];
-    int32_t at[8];
-    float seen[8], z[8];
-    for (int k = 0; k < 8; k++) {
-        z[k] = p->z + (float)k * sz;
-        at[k] = vxk_pixel_of(f, p->x + (float)k * sx, p->y + (float)k * sy, z[k], &seen[k]);
+    const struct vxk_vec3 origin = *first;
+    const float sx = f.R[6], sy = f.R[7], sz = f.R[8];
+    struct vxk_aim aim[8];
+    for (uint32_t left = asked; left; left &= left - 1) {
+        const uint32_t y = vxk_ctz32(left);
+        const struct vxk_vec3 p = vxk_row_start(f.R, &origin, x, y);
+        int32_t at[8];
+        float seen[8], z[8];
+        for (int k = 0; k < 8; k++) {
+            z[k] = p.z + (float)k * sz;
+            at[k] = vxk_pixel_of(&f, p.x + (float)k * sx, p.y + (float)k * sy, z[k], &seen[k]);
+        }
+        vxk_copy8(aim[y].at, at);
+        vxk_copy8(aim[y].seen, seen);
+        vxk_copy8(aim[y].z, z);
+        for (int k = 0; k < 8; k++)
+            vxk_prefetch(&pixel[at[k]]);
     }
-    vxk_copy8(out->at, at);
-    vxk_copy8(out->seen, seen);
-    vxk_copy8(out->z, z);
-    for (int k = 0; k < 8; k++)
-        vxk_prefetch(&pixel[at[k]]);
-}
-
-VXK_FN_APART void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_aim *aim, struct vxk_row *o)
-{
-    const struct vxk_frame *f = &a->f;
-    uint32_t said[8], all = 0;
-    float d[8], g[8], front[8], sdf[8], seen[8], zs[8];
-    vxk_copy8(seen, aim->seen);
-    vxk_copy8(zs, aim->z);
-    vxk_gather8(&a->s.pixel->d, aim->at, d, g, front);
-    for (int k = 0; k < 8; k++) {
-        struct vxk_said v = vxk_pixel_says(f, d[k] + seen[k], g[k], front[k] + seen[k], zs[k]);
-        d[k] = v.d;
-        g[k] = v.g;
-        sdf[k] = v.sdf;
-        said[k] = (v.band | v.near << 8 | v.free << 16) << k;
-    }
-    for (int k = 0; k < 8; k++)
-        all |= said[k];
-    vxk_copy8(o->d, d);
-    vxk_copy8(o->g, g);
-    vxk_copy8(o->sdf, sdf);
-    o->band |= all & 255;
-    o->near |= all >> 8 & 255;
-    o->free |= all >> 16;
-}
-
-/* The rows of plane x whose bits are set; all before the first is asked: their pixels come from memory
- * meanwhile. */
-VXK_FN void vxk_aim_plane(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t rows,
-                          struct vxk_aim aim[8])
-{
-    if (a->f.sensor != VXK_SENSOR_DEPTH)
-        return;
-    for (; rows; rows &= rows - 1) {
-        uint32_t y = vxk_ctz32(rows);
-        struct vxk_vec3 p = vxk_row_start(a->f.R, &v->first, x, y);
-        vxk_row_aim(a, &p, &aim[y]);
+    for (uint32_t left = asked; left; left &= left - 1) {
+        const uint32_t y = vxk_ctz32(left);
+        uint32_t said[8], all = 0;
+        float d[8], g[8], front[8], sdf[8], seen[8], zs[8];
+        vxk_copy8(seen, aim[y].seen);
+        vxk_copy8(zs, aim[y].z);
+        vxk_gather8(&pixel->d, aim[y].at, d, g, front);
+        for (int k = 0; k < 8; k++) {
+            struct vxk_said v = vxk_pixel_says(&f, d[k] + seen[k], g[k], front[k] + seen[k], zs[k]);
+            d[k] = v.d;
+            g[k] = v.g;
+            sdf[k] = v.sdf;
+            said[k] = (v.band | v.near << 8 | v.free << 16) << k;
+        }
+        for (int k = 0; k < 8; k++)
+            all |= said[k];
+        vxk_copy8(row[y].d, d);
+        vxk_copy8(row[y].g, g);
+        vxk_copy8(row[y].sdf, sdf);
+        row[y].band = all & 255;
+        row[y].near = f.carve ? all >> 8 & 255 : 0;
+        row[y].free = f.carve ? all >> 16 : 0;
     }
 }
 
@@ -193,18 +187,17 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
         o->free = (uint32_t)(v->clear[x] >> (8 * y)) & 255 & ~o->band;
 }
 
-/* aim: of this row, by vxk_aim_plane. */
-VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
-                            const struct vxk_aim *aim, struct vxk_row *o)
+/* What the frame says about the rows of plane x whose bits are set in `asked`; nothing about the others. */
+VXK_FN void vxk_observe_plane(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x,
+                              uint32_t asked, struct vxk_row row[8])
 {
-    o->band = o->near = o->free = 0;
-    if (a->f.sensor == VXK_SENSOR_DEPTH) {
-        vxk_row_depth(a, aim, o);
-        if (!a->f.carve)
-            o->near = o->free = 0;
-    } else {
-        vxk_row_lidar(a, v, x, y, o);
-    }
+    for (uint32_t y = 0; y < 8; y++)
+        row[y].band = row[y].near = row[y].free = 0;
+    if (a->f.sensor == VXK_SENSOR_DEPTH)
+        vxk_plane_depth(a, &v->first, x, asked, row);
+    else
+        for (; asked; asked &= asked - 1)
+            vxk_row_lidar(a, v, x, vxk_ctz32(asked), &row[vxk_ctz32(asked)]);
 }
 
 /* A depth camera's observation. */
@@ -572,7 +565,7 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
         uint64_t was_active = had_active, was_free = fw->flags & VXK_WORD_UNFREE ? 0 : had_free;
         uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
         uint32_t seen, asked = quiet ? 0 : 255;
-        struct vxk_aim aim[8];
+        struct vxk_row rows[8];
         if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet) {
             for (uint32_t y = 0; y < 8; y++) {
                 uint32_t quarter = (x >> 2) * 2 + (y >> 2),
@@ -584,26 +577,23 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
                 asked &= ~((uint32_t)!says << y);
             }
         }
-        vxk_aim_plane(a, &view, x, asked, aim);
+        vxk_observe_plane(a, &view, x, asked, rows);
         for (uint32_t y = 0; y < 8; y++) {
-            struct vxk_row row;
+            const struct vxk_row *row = &rows[y];
             uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
             if (!(asked >> y & 1) && !(fades && had))
                 continue;
-            row.band = row.near = row.free = 0;
-            if (asked >> y & 1)
-                vxk_observe_row(a, &view, x, y, &aim[y], &row);
-            band |= (uint64_t)row.band << (8 * y);
-            freed |= (uint64_t)row.free << (8 * y);
-            moved |= (uint64_t)(row.near | row.free) << (8 * y);
-            for (through = (fades ? ~0u : row.free) & had; through; through &= through - 1) {
+            band |= (uint64_t)row->band << (8 * y);
+            freed |= (uint64_t)row->free << (8 * y);
+            moved |= (uint64_t)(row->near | row->free) << (8 * y);
+            for (through = (fades ? ~0u : row->free) & had; through; through &= through - 1) {
                 uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k, v;
                 v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
-                                  n, (row.band | row.near | row.free) >> k & 1, &gone);
+                                  n, (row->band | row->near | row->free) >> k & 1, &gone);
                 if (gone) {
                     was_active &= ~(1ull << (8 * y + k));
-                } else if (row.free >> k & 1) {
-                    struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
+                } else if (row->free >> k & 1) {
+                    struct vxk_obs o = vxk_row_obs(a, &view, row, k, n);
                     vxk_merge(&a->f, VXK_ACTIVE, v, &o, &gone);
                     if (gone)
                         cleared |= 1ull << (8 * y + k);
