@@ -38,6 +38,7 @@ struct vxk_info {
     uint64_t total_bytes; /* of the device, or of the machine */
     uint64_t free_bytes;  /* at this moment */
     int n_workers;        /* threads, or multiprocessors */
+    uint64_t n_allocs;    /* times that the driver or system was asked for a block so far (guard: 0) */
 };
 
 struct vxk_dev;
