@@ -33,7 +33,8 @@ struct progress {
     struct bench_samples ms;
     uint64_t n_frames, n_copies; /* whole ones */
     bool full;
-    struct vx_frame refused; /* its data stays in the staging memory */
+    struct vx_frame refused; /* its data stays in the staging memory, its elevations with the reader */
+    struct vxc_reader *reader;
     struct vx_detail why;
 };
 
@@ -139,7 +140,10 @@ static vx_err fill_copy(struct vx_map *map, const struct options *o, double away
     }
     p->n_copies += !p->full;
 fail:
-    vxc_reader_close(reader);
+    if (p->full)
+        p->reader = reader;
+    else
+        vxc_reader_close(reader);
     return err;
 }
 
@@ -241,6 +245,7 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     err = p.ms.failed ? VX_E_NOMEM : VX_OK;
 fail:
     bench_samples_fini(&p.ms);
+    vxc_reader_close(p.reader);
     if (map)
         vx_map_destroy(map);
     if (device) {
