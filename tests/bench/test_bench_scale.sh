@@ -5,9 +5,9 @@ set -euo pipefail
 bin=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$bin/genworkload" --scene street --frames 2 --noise 0.02 --output "$work/street.vxwl" 2>/dev/null
+"$bin/genworkload" --scene room --frames 2 --noise 0.0012 --output "$work/room.vxwl" 2>/dev/null
 for mode in tsdf occupancy; do
-    out=$("$bin/bench_scale" --workload "$work/street.vxwl" --voxel 0.5 --mode "$mode" --pool-cap 41943040)
+    out=$("$bin/bench_scale" --workload "$work/room.vxwl" --voxel 0.05 --mode "$mode" --pool-cap 41943040)
     echo "$out"
     grep -q '"full":true' <<<"$out"
     grep -q 'memory cap' <<<"$out"
