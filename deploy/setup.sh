@@ -12,7 +12,7 @@
 set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libuv1-dev libzmq3-dev libprotobuf-c-dev
-    protobuf-c-compiler libyaml-dev libpng-dev check)
+    protobuf-c-compiler libyaml-dev libpng-dev libjpeg-dev check)
 lint_packages=(clang-format clang-tidy shellcheck)
 check_packages=(libnanovdb-dev libnanovdb-tools libopenvdb-tools)
 checkers=no

@@ -14,7 +14,48 @@
 
 #define VXK_NONE 0xffffffffu
 
-#if defined(__CUDACC__)
+/* Tests compile the CUDA code for the CPU too (tests/support/cuda_emulated): what only nvcc can make of the
+ * few lines in between, its headers give there. */
+#if defined(__CUDACC__) || defined(VXK_CUDA_EMULATED)
+
+#ifndef VXK_CUDA_EMULATED
+/* Shared memory whose size the launch says. */
+#define VXK_DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
+/* A kernel as C code launches it. */
+#define VXK_GLOBAL(kernel) ((const void *)(kernel))
+/* The same address, of which the compiler knows nothing. */
+template <typename T> static __device__ __forceinline__ T *vxk_opaque(T *p)
+{
+    asm("" : "+l"(p));
+    return p;
+}
+/* Loads that see other elements' atomics of the same launch. */
+static __device__ __forceinline__ uint32_t vxk_load32(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+static __device__ __forceinline__ uint64_t vxk_load64(const uint64_t *p)
+{
+    uint64_t v;
+    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+/* The same without order: what else was written before may not be seen yet.  Cheap, and keeps the cache. */
+static __device__ __forceinline__ uint32_t vxk_relaxed32(const uint32_t *p)
+{
+    uint32_t v;
+    asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+static __device__ __forceinline__ uint64_t vxk_relaxed64(const uint64_t *p)
+{
+    uint64_t v;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+#endif
 
 #define VXK_FN       static __device__ __forceinline__
 #define VXK_FN_APART static __device__ __forceinline__
@@ -114,32 +155,6 @@ VXK_FN uint32_t vxk_atomic_cas32(uint32_t *p, uint32_t expected, uint32_t v)
 VXK_FN uint64_t vxk_atomic_cas64(uint64_t *p, uint64_t expected, uint64_t v)
 {
     return atomicCAS((unsigned long long *)p, (unsigned long long)expected, (unsigned long long)v);
-}
-/* Loads that see other elements' atomics of the same launch. */
-VXK_FN uint32_t vxk_load32(const uint32_t *p)
-{
-    uint32_t v;
-    asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-    return v;
-}
-VXK_FN uint64_t vxk_load64(const uint64_t *p)
-{
-    uint64_t v;
-    asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-    return v;
-}
-/* The same without order: what else was written before may not be seen yet.  Cheap, and keeps the cache. */
-VXK_FN uint32_t vxk_relaxed32(const uint32_t *p)
-{
-    uint32_t v;
-    asm volatile("ld.relaxed.gpu.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-    return v;
-}
-VXK_FN uint64_t vxk_relaxed64(const uint64_t *p)
-{
-    uint64_t v;
-    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-    return v;
 }
 /* Loads beside other elements' atomics that may see an old value: cheap, for guesses that an atomic
  * confirms. */

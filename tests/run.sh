@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds and runs every test.
 #
-#   tests/run.sh             Release with all tests, then AddressSanitizer + UndefinedBehaviorSanitizer, then ThreadSanitizer
+#   tests/run.sh             Release with all tests, then AddressSanitizer + UndefinedBehaviorSanitizer, then ThreadSanitizer,
+#                            then the CUDA backend emulated on the CPU
 #   tests/run.sh --quick     the Release build only
 #   tests/run.sh --no-setup  do not look for packages
 #   tests/run.sh --help
 #
-# Builds go to build/test-release, build/test-asan and build/test-tsan; CUDA code is compiled where nvcc is.
+# Builds go to build/test-release, -asan, -tsan and -emulated; CUDA code is compiled where nvcc is.
 # Tests on recorded sensor data read VOXELD_TEST_DATA, or ../shared/data beside the checkout; without it they are skipped.
 # The last line is "N passed, N failed, N skipped" over all builds.  Exit: 0 all passed or skipped; 1 a test or build failed.
 set -euo pipefail
@@ -19,7 +20,7 @@ for argument in "$@"; do
         --quick) quick=yes ;;
         --no-setup) setup=no ;;
         -h | --help)
-            sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+            sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
             exit 0
             ;;
         *)
@@ -50,12 +51,13 @@ cuda_architecture() {
     esac
 }
 
+targets=() # all
 build() { # NAME CMAKE_OPTIONS...
     local name=$1 folder=$root/build/test-$1
     shift
     echo "== build $name"
     if cmake -S "$root" -B "$folder" -G Ninja -DVOXELD_TESTS=ON "$@" >"$scratch/build.log" 2>&1 &&
-        cmake --build "$folder" -j "$cores" >>"$scratch/build.log" 2>&1; then
+        cmake --build "$folder" -j "$cores" "${targets[@]}" >>"$scratch/build.log" 2>&1; then
         return 0
     fi
     echo "FAILED: build $name"
@@ -149,5 +151,8 @@ if [ "$quick" = no ]; then
         skipped=$((skipped + 1))
         echo "skipped: tsan: programs built with ThreadSanitizer do not start on this machine"
     fi
+    # What skips without a GPU above, on a device that the CPU plays (tests/support/cuda_emulated).
+    launcher=() targets=(--target emulated_tests)
+    build emulated -DCMAKE_BUILD_TYPE=Release -DVOXELD_CUDA=EMULATED && run emulated -L emulated
 fi
 finish

@@ -11,7 +11,7 @@ static const char HELP[] =
     "\n"
     "X Y Z: world coordinates in metres; write -- in front of them when the first is negative.\n"
     "Says what was seen there and when, the distance to the nearest surface and to the nearest unknown "
-    "space.\n"
+    "space; in a map that keeps them, also colour and label.\n"
     "\n"
     "exit codes: 0 done, 1 refused, 2 wrong usage, 3 no daemon, 130 interrupted\n";
 
@@ -20,6 +20,7 @@ struct explain {
     double at_m[3];
     struct vxc_explanation e;
     struct vxc_map_state state;
+    struct vxc_tint tint; /* all 0 unless the map keeps colours or labels */
 };
 
 static int parse(struct cli *cli, struct explain *x)
@@ -71,6 +72,12 @@ static int report_json(const struct explain *x)
     json_number(&j, "value", (double)e->value);
     json_u64(&j, "weight", e->weight);
     json_u64(&j, "changed_epoch", e->changed_epoch);
+    if (x->tint.weight) {
+        const double colour[3] = {x->tint.colour[0], x->tint.colour[1], x->tint.colour[2]};
+        json_vector(&j, "colour", colour, 3);
+    }
+    if (x->tint.label)
+        json_u64(&j, "label", x->tint.label);
     json_state(&j, &x->state);
     json_end(&j, '}');
     return json_finish(&j);
@@ -100,6 +107,10 @@ static void report_text(const struct explain *x, bool occupancy)
         printf("  nearest unknown    farther than %g m\n", x->state.max_distance_m);
     else
         printf("  nearest unknown    %.4f m\n", (double)e->unknown_distance_m);
+    if (x->tint.weight)
+        printf("  colour             %u %u %u\n", x->tint.colour[0], x->tint.colour[1], x->tint.colour[2]);
+    if (x->tint.label)
+        printf("  label              %u, confidence %u of 255\n", x->tint.label, x->tint.trust);
     if (e->changed_epoch)
         printf("  last change here   epoch %" PRIu32 " of %" PRIu64 "\n", e->changed_epoch, x->state.epoch);
 }
@@ -120,6 +131,8 @@ int cmd_explain(struct cli *cli)
     vx_err err = vxc_map_get_info(cli->client, x.map, &info, &detail);
     if (err == VX_OK) /* the place itself is the origin: no digit is lost */
         err = vxc_explain(cli->client, x.map, info.state.epoch, x.at_m, zero, 1, &x.e, &x.state, &detail);
+    if (err == VX_OK && (info.params.colour || info.params.label))
+        err = vxc_query_tints(cli->client, x.map, x.state.epoch, x.at_m, zero, 1, &x.tint, NULL, &detail);
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, x.map);
     if (cli->json)

@@ -35,6 +35,8 @@ static const char HELP[] =
     "  --forget-radius M         what is farther than M metres from the sensor is forgotten; default: "
     "nothing\n"
     "  --sweep-words N           blocks of 32^3 voxels a frame looks through for both, about; default 4096\n"
+    "  --colour                  voxels keep a colour from frames that bring one; 4 bytes each\n"
+    "  --label                   voxels keep a label (one byte and its confidence); 2 bytes each\n"
     "\n"
     "options of export\n"
     "  --format nvdb             OnIndex grid, values and weights as blind data; nothing is lost, and\n"
@@ -55,7 +57,7 @@ static const char HELP[] =
     "  --weight W                weight of voxels that come without one, 0 .. 255; default 1\n"
     "  --truncation-voxels N     distances are clamped to it; default as the file says, else 3\n"
     "  --esdf-max-distance, --frame-budget, --limit, --half-life, --spare-seen, --forget-radius, "
-    "--sweep-words\n"
+    "--sweep-words, --colour, --label\n"
     "                            as of create; what was imported neither decays nor is forgotten\n"
     "\n"
     "protect makes a box or a ball (metres, world) immune to decay and forgetting; frames change it as "
@@ -175,6 +177,8 @@ enum {
     SPARE,
     FORGET,
     SWEEP,
+    COLOUR,
+    LABEL,
     BOX,
     BALL,
     REGION,
@@ -199,12 +203,14 @@ static const struct cli_option OPTIONS[N_OPTIONS] = {
     [SPARE] = {"spare-seen", 0, false},
     [FORGET] = {"forget-radius", 0, true},
     [SWEEP] = {"sweep-words", 0, true},
+    [COLOUR] = {"colour", 0, false},
+    [LABEL] = {"label", 0, false},
     [BOX] = {"box", 0, true},
     [BALL] = {"ball", 0, true},
     [REGION] = {"region", 0, true},
 };
 
-enum { UPKEEP = 1u << HALF_LIFE | 1u << SPARE | 1u << FORGET | 1u << SWEEP };
+enum { UPKEEP = 1u << HALF_LIFE | 1u << SPARE | 1u << FORGET | 1u << SWEEP | 1u << COLOUR | 1u << LABEL };
 /* Which options a verb takes. */
 static const uint32_t TAKES[N_VERBS] = {
     [CREATE] = 1u << VOXEL_SIZE | 1u << MODE | 1u << TRUNCATION | 1u << ESDF | 1u << ORIGIN | 1u << BUDGET |
@@ -237,6 +243,12 @@ static bool take_upkeep(struct cli *cli, int option, const char *value, struct m
         return cli_number(cli, "--half-life", value, 0.01, 1e5, &p->half_life_s);
     case SPARE:
         p->decay_spares_seen = true;
+        return true;
+    case COLOUR:
+        p->colour = true;
+        return true;
+    case LABEL:
+        p->label = true;
         return true;
     case FORGET:
         return cli_number(cli, "--forget-radius", value, 1e-4, 1e6, &p->forget_radius_m);
@@ -284,6 +296,8 @@ static bool take_option(struct cli *cli, int option, const char *value, struct m
     case SPARE:
     case FORGET:
     case SWEEP:
+    case COLOUR:
+    case LABEL:
     case BOX:
     case BALL:
     case REGION:

@@ -33,6 +33,8 @@ static const char HELP[] =
     "  --rate HZ|max          frames a second; default max\n"
     "  --frames N             only the first N frames\n"
     "  --no-carving           integrate surfaces only, clear nothing\n"
+    "  --no-colour            leave colour images alone; default: a map that keeps colour gets those of the "
+    "set\n"
     "\n"
     "Formats without times get stamps of i/30 s (depth) or i/10 s (LiDAR), whatever the rate.\n"
     "\n"
@@ -64,7 +66,8 @@ struct play {
     const char *path, *map;
     struct vxc_reader_options reader;
     double rate_hz; /* 0: as fast as it goes */
-    bool no_carving;
+    bool no_carving, no_colour;
+    bool colour; /* the map keeps it */
     struct tally tally;
     struct cli_bar bar;
 };
@@ -251,6 +254,11 @@ static void print_report(const struct play *p, const struct vxc_reader_info *inf
         printf("warning: in %" PRIu64 " frames every reading was beyond the maximum range of %g m: %s?\n",
                t->n_beyond, info->sensing.max_range_m,
                depth ? "wrong --depth-scale" : "are the points in the sensor's own coordinates");
+    if (p->colour && info->n_colours > 0)
+        printf("%-22s of %" PRIu64 " frames\n", "colour", info->n_colours - info->n_colours_lost);
+    if (info->n_colours_lost > 0)
+        printf("warning: the colours of %" PRIu64 " frames could not be used: %s\n", info->n_colours_lost,
+               info->colour_why);
     if (t->n_empty > 0)
         printf("warning: %" PRIu64 " frames had no usable reading\n", t->n_empty);
     print_refusals(t);
@@ -275,6 +283,7 @@ static int json_report(const struct play *p, const struct vxc_reader_info *info,
     json_number(&j, "ms_per_frame", info->n_frames ? 1e3 * seconds / (double)info->n_frames : 0);
     json_number(&j, "file_ms_per_frame", info->n_frames ? 1e3 * t->reading_s / (double)info->n_frames : 0);
     json_counts(&j, "readings", &t->readings);
+    json_u64(&j, "frames_with_colour", p->colour ? info->n_colours - info->n_colours_lost : 0);
     json_u64(&j, "frames_all_beyond", t->n_beyond);
     json_u64(&j, "frames_without_readings", t->n_empty);
     json_begin(&j, "notes", '[');
@@ -298,14 +307,33 @@ static int json_report(const struct play *p, const struct vxc_reader_info *info,
 
 /* ------------------------------------------------------------------ options */
 
-enum { MAP, FORMAT, POSES, INTRINSICS, SCALE, MIN_RANGE, MAX_RANGE, RATE, FRAMES, NO_CARVING, N_OPTIONS };
+enum {
+    MAP,
+    FORMAT,
+    POSES,
+    INTRINSICS,
+    SCALE,
+    MIN_RANGE,
+    MAX_RANGE,
+    RATE,
+    FRAMES,
+    NO_CARVING,
+    NO_COLOUR,
+    N_OPTIONS
+};
 
 static const struct cli_option OPTIONS[N_OPTIONS] = {
-    [MAP] = {"map", 'm', true},           [FORMAT] = {"format", 0, true},
-    [POSES] = {"poses", 0, true},         [INTRINSICS] = {"intrinsics", 0, true},
-    [SCALE] = {"depth-scale", 0, true},   [MIN_RANGE] = {"min-range", 0, true},
-    [MAX_RANGE] = {"max-range", 0, true}, [RATE] = {"rate", 0, true},
-    [FRAMES] = {"frames", 0, true},       [NO_CARVING] = {"no-carving", 0, false},
+    [MAP] = {"map", 'm', true},
+    [FORMAT] = {"format", 0, true},
+    [POSES] = {"poses", 0, true},
+    [INTRINSICS] = {"intrinsics", 0, true},
+    [SCALE] = {"depth-scale", 0, true},
+    [MIN_RANGE] = {"min-range", 0, true},
+    [MAX_RANGE] = {"max-range", 0, true},
+    [RATE] = {"rate", 0, true},
+    [FRAMES] = {"frames", 0, true},
+    [NO_CARVING] = {"no-carving", 0, false},
+    [NO_COLOUR] = {"no-colour", 0, false},
 };
 
 static bool take_option(struct cli *cli, int option, const char *value, struct play *p)
@@ -340,6 +368,9 @@ static bool take_option(struct cli *cli, int option, const char *value, struct p
         return strcmp(value, "max") == 0 || cli_number(cli, "--rate", value, 1e-3, 1e6, &p->rate_hz);
     case FRAMES:
         return cli_whole(cli, "--frames", value, 1, UINT64_MAX, &p->reader.max_frames);
+    case NO_COLOUR:
+        p->no_colour = true;
+        return true;
     default:
         p->no_carving = true;
         return true;
@@ -382,6 +413,19 @@ static int finish(struct cli *cli, struct play *p, const struct vxc_reader_info 
     return p->tally.n_refused > 0 ? CLI_SOME_REFUSED : CLI_OK;
 }
 
+/* A map that keeps colour gets the colours that the set has. */
+static vx_err choose_colour(struct cli *cli, struct play *p, struct vxc_reader *reader,
+                            struct vx_detail *detail)
+{
+    struct vxc_map_info map;
+    if (p->no_colour || vxc_reader_get_info(reader)->n_colours == 0)
+        return VX_OK;
+    VX_TRY_RET(vxc_map_get_info(cli->client, p->map, &map, detail));
+    p->colour = map.params.colour;
+    vxc_reader_use_colour(reader, p->colour);
+    return VX_OK;
+}
+
 static int play(struct cli *cli, struct play *p, struct vxc_reader *reader)
 {
     const struct vxc_reader_info *info = vxc_reader_get_info(reader);
@@ -389,7 +433,9 @@ static int play(struct cli *cli, struct play *p, struct vxc_reader *reader)
     struct vxc_stream *stream;
     struct vx_detail detail;
     options.sensing.no_carving = p->no_carving;
-    vx_err err = vxc_stream_open(cli->client, p->map, &options, on_ack, &p->tally, &stream, &detail);
+    vx_err err = choose_colour(cli, p, reader, &detail);
+    if (err == VX_OK)
+        err = vxc_stream_open(cli->client, p->map, &options, on_ack, &p->tally, &stream, &detail);
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, p->map);
     if (!cli->json) {

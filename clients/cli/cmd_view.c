@@ -21,6 +21,7 @@ static const char HELP[] =
     "  --eye X,Y,Z            stand here; with --target X,Y,Z and, when up is not z, --up X,Y,Z\n"
     "  --pose X,Y,Z,QX,QY,QZ,QW  camera pose (x right, y down, z forward), as a frame's\n"
     "  --back-faces           show walls from behind too\n"
+    "  --heights              colours by height also for a map that keeps colour; default: its own\n"
     "\n"
     "Without a pose one is chosen: of 48 directions from outside, the one that sees most.  A wall that was "
     "mapped from one side\n"
@@ -33,16 +34,23 @@ struct options {
     const char *map, *path;
     uint64_t width, height, samples;
     double fov_deg;
-    bool has_eye, has_target, has_pose, back_faces;
+    bool has_eye, has_target, has_pose, back_faces, heights;
     double eye_m[3], target_m[3], up[3], pose[7];
 };
 
-enum { PNG, SIZE, SAMPLES, FOV, EYE, TARGET, UP, POSE, BACK_FACES, N_OPTIONS };
+enum { PNG, SIZE, SAMPLES, FOV, EYE, TARGET, UP, POSE, BACK_FACES, HEIGHTS, N_OPTIONS };
 
 static const struct cli_option OPTIONS[N_OPTIONS] = {
-    [PNG] = {"png", 0, true}, [SIZE] = {"size", 0, true}, [SAMPLES] = {"samples", 0, true},
-    [FOV] = {"fov", 0, true}, [EYE] = {"eye", 0, true},   [TARGET] = {"target", 0, true},
-    [UP] = {"up", 0, true},   [POSE] = {"pose", 0, true}, [BACK_FACES] = {"back-faces", 0, false},
+    [PNG] = {"png", 0, true},
+    [SIZE] = {"size", 0, true},
+    [SAMPLES] = {"samples", 0, true},
+    [FOV] = {"fov", 0, true},
+    [EYE] = {"eye", 0, true},
+    [TARGET] = {"target", 0, true},
+    [UP] = {"up", 0, true},
+    [POSE] = {"pose", 0, true},
+    [BACK_FACES] = {"back-faces", 0, false},
+    [HEIGHTS] = {"heights", 0, false},
 };
 
 static bool take_size(struct cli *cli, const char *value, struct options *o)
@@ -77,6 +85,8 @@ static bool take_option(struct cli *cli, int option, const char *value, struct o
         return cli_numbers(cli, "--up", value, o->up, 3);
     case POSE:
         return o->has_pose = cli_numbers(cli, "--pose", value, o->pose, 7);
+    case HEIGHTS:
+        return o->heights = true;
     default:
         return o->back_faces = true;
     }
@@ -159,9 +169,10 @@ static int place(struct cli *cli, const struct options *o, const struct view *vi
 
 struct shade {
     const struct camera *camera;
-    double light[3];             /* towards it, unit */
-    double near_m, far_m;        /* of the hits */
-    double up[3], low_m, high_m; /* heights of the hits along up */
+    const struct vxc_tint *tints; /* of the hits; NULL: colour by height */
+    double light[3];              /* towards it, unit */
+    double near_m, far_m;         /* of the hits */
+    double up[3], low_m, high_m;  /* heights of the hits along up */
 };
 
 static double dot(const double a[3], const double b[3])
@@ -194,7 +205,32 @@ static void prepare(struct shade *s, const struct camera *camera, const struct h
     }
 }
 
-/* Colour by height, light by normal, haze by distance. */
+/* The colours of the map where the hits are, [height][width]. */
+static vx_err find_tints(const struct view *view, const struct camera *camera, const struct hit *hits,
+                         struct vxc_tint *out, struct vx_detail *detail)
+{
+    enum { AT_ONCE = 1 << 16 };
+    const uint32_t n = camera->width * camera->height;
+    float *points = malloc(AT_ONCE * 3 * sizeof *points);
+    vx_err err = VX_OK;
+    if (!points)
+        return vx_fail(detail, VX_E_NOMEM, "", "no memory for the colours of %u rays", n);
+    for (uint32_t first = 0, k; first < n && err == VX_OK; first += k) {
+        for (k = 0; k < AT_ONCE && first + k < n; k++) {
+            const float range = hits[first + k].range_m;
+            double d[3];
+            camera_ray(camera, (first + k) % camera->width, (first + k) / camera->width, d);
+            for (int i = 0; i < 3; i++) /* from the eye; a ray without a hit asks for the eye's own place */
+                points[3 * k + (uint32_t)i] = isnan(range) ? 0.0f : (float)(d[i] * (double)range);
+        }
+        err =
+            vxc_query_tints(view->client, view->map, 0, camera->eye_m, points, k, out + first, NULL, detail);
+    }
+    free(points);
+    return err;
+}
+
+/* Colour by height or of the map, light by normal, haze by distance. */
 static struct rgb shade_hit(const struct shade *s, const struct hit *hit, uint32_t u, uint32_t v)
 {
     static const struct rgb low = {84, 116, 160}, middle = {196, 190, 176}, high = {212, 138, 74};
@@ -205,12 +241,17 @@ static struct rgb shade_hit(const struct shade *s, const struct hit *hit, uint32
         lit += (double)hit->normal[i] * s->light[i];
     const double height = dot(s->camera->eye_m, s->up) + (double)hit->range_m * dot(d, s->up);
     const double t = s->high_m > s->low_m ? (height - s->low_m) / (s->high_m - s->low_m) : 0.5;
-    const struct rgb base = t < 0.5 ? rgb_mix(low, middle, 2 * t) : rgb_mix(middle, high, 2 * t - 1);
+    struct rgb base = t < 0.5 ? rgb_mix(low, middle, 2 * t) : rgb_mix(middle, high, 2 * t - 1);
     /* Light wraps round: what turns away from it still shows its shape. */
-    const double bright = 0.40 + 0.60 * fmax((lit + 0.4) / 1.4, 0);
+    double bright = 0.40 + 0.60 * fmax((lit + 0.4) / 1.4, 0);
     const double depth =
         s->far_m > s->near_m ? ((double)hit->range_m - s->near_m) / (s->far_m - s->near_m) : 0;
-    return rgb_mix(rgb_mix(dark, base, bright), haze, 0.20 * depth);
+    if (s->tints) { /* has its own light in it already */
+        const uint8_t *colour = s->tints[(size_t)v * s->camera->width + u].colour;
+        base = (struct rgb){colour[0], colour[1], colour[2]};
+        bright = 0.75 + 0.25 * bright;
+    }
+    return rgb_mix(rgb_mix(dark, base, bright), haze, (s->tints ? 0.05 : 0.20) * depth);
 }
 
 static struct rgb background(double t)
@@ -318,20 +359,21 @@ static int report(struct cli *cli, const struct options *o, const struct view *v
 }
 
 static vx_err draw(const struct options *o, const struct camera *camera, const struct hit *hits,
-                   const double up[3], FILE *file, struct vx_detail *detail)
+                   const struct vxc_tint *tints, const double up[3], FILE *file, struct vx_detail *detail)
 {
     struct picture p;
     struct shade shade;
     const struct rgb black = {0, 0, 0};
     VX_TRY_RET(picture_init(&p, (uint32_t)o->width, (uint32_t)o->height, black, detail));
     prepare(&shade, camera, hits, up);
+    shade.tints = tints;
     paint(&p, &shade, hits, (uint32_t)o->samples);
     const vx_err err = picture_write_png(&p, file, detail);
     picture_fini(&p);
     return err;
 }
 
-static int run(struct cli *cli, const struct options *o, struct hit **hits)
+static int run(struct cli *cli, const struct options *o, struct hit **hits, struct vxc_tint **tints)
 {
     struct view view = {.client = cli->client, .map = o->map, .back_faces = o->back_faces};
     struct camera camera;
@@ -350,7 +392,11 @@ static int run(struct cli *cli, const struct options *o, struct hit **hits)
     const size_t n = (size_t)camera.width * camera.height;
     if (!(*hits = malloc(n * sizeof **hits)))
         return cli_fail(cli, "no memory for %zu rays", n);
+    if (view.info.params.colour && !o->heights && !(*tints = malloc(n * sizeof **tints)))
+        return cli_fail(cli, "no memory for the colours of %zu rays", n);
     err = cast(&view, &camera, (uint32_t)o->samples, *hits, &detail);
+    if (err == VX_OK && *tints)
+        err = find_tints(&view, &camera, *hits, *tints, &detail);
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, o->map);
     size_t n_hits = 0;
@@ -358,7 +404,7 @@ static int run(struct cli *cli, const struct options *o, struct hit **hits)
         n_hits += !isnan((*hits)[k].range_m);
     err = outfile_open(&out, o->path, &detail);
     if (err == VX_OK)
-        err = outfile_close(&out, draw(o, &camera, *hits, up, out.file, &detail), &detail);
+        err = outfile_close(&out, draw(o, &camera, *hits, *tints, up, out.file, &detail), &detail);
     if (err != VX_OK)
         return cli_error(cli, err, &detail);
     return report(cli, o, &view, &camera, (double)n_hits / (double)n, cli_now_s() - start_s, out.report);
@@ -368,13 +414,15 @@ int cmd_view(struct cli *cli)
 {
     struct options o = {.width = 1280, .height = 960, .samples = 2, .fov_deg = 45, .up = {0, 0, 1}};
     struct hit *hits = NULL;
+    struct vxc_tint *tints = NULL;
     cli->help = HELP;
     int code = parse(cli, &o);
     if (code >= 0)
         return code;
     code = cli_connect(cli);
     if (code == CLI_OK)
-        code = run(cli, &o, &hits);
+        code = run(cli, &o, &hits, &tints);
     free(hits);
+    free(tints);
     return code;
 }

@@ -19,7 +19,7 @@ static const char HELP[] =
     "  map import NAME FILE              make a map of a NanoVDB file\n"
     "  play PATH --map NAME              stream a dataset into a map\n"
     "  mesh NAME -o FILE.ply             the surface as triangles\n"
-    "  query points|spheres NAME         distance, gradient and state, CSV in and out\n"
+    "  query points|spheres|... NAME     distances, boxes, rays, robots along paths, CSV in and out\n"
     "  slice NAME --z Z --png FILE       picture of the distance field at a height\n"
     "  explain NAME X Y Z                why a place is free, occupied or unknown\n"
     "  costmap NAME --min-z A --max-z B -o FILE.pgm   what a ground robot may drive over\n"

@@ -58,6 +58,10 @@ void map_print_upkeep(const struct vxc_map_info *info)
     char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX], c[CLI_TEXT_MAX];
     printf("%-18s topology %s, values %s, keys %s", "", cli_bytes(m->topology_bytes, a),
            cli_bytes(m->values_bytes, b), cli_bytes(m->table_bytes, c));
+    if (p->colour)
+        printf(", colours %s", cli_bytes(m->colour_bytes, a));
+    if (p->label)
+        printf(", labels %s", cli_bytes(m->label_bytes, a));
     printf(", held %s, retired %s, scratch %s\n", cli_bytes(m->held_bytes, a), cli_bytes(m->retired_bytes, b),
            cli_bytes(m->scratch_bytes, c));
     if (p->half_life_s > 0)
@@ -74,6 +78,8 @@ void map_json_memory(struct json *j, const struct vxc_map_memory *m)
     json_begin(j, "memory", '{');
     json_u64(j, "topology_bytes", m->topology_bytes);
     json_u64(j, "values_bytes", m->values_bytes);
+    json_u64(j, "colour_bytes", m->colour_bytes);
+    json_u64(j, "label_bytes", m->label_bytes);
     json_u64(j, "table_bytes", m->table_bytes);
     json_u64(j, "held_bytes", m->held_bytes);
     json_u64(j, "retired_bytes", m->retired_bytes);
@@ -89,6 +95,8 @@ void map_json_upkeep(struct json *j, const struct vxc_map_info *info)
     json_bool(j, "decay_spares_seen", p->decay_spares_seen);
     json_number(j, "forget_radius_m", p->forget_radius_m);
     json_u64(j, "sweep_words", p->sweep_words);
+    json_bool(j, "colour", p->colour);
+    json_bool(j, "label", p->label);
     json_number(j, "decay_clock_s", info->decay_clock_s);
     json_number(j, "sweep_lag_s", info->sweep_lag_s);
     json_begin(j, "regions", '[');

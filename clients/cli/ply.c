@@ -37,11 +37,27 @@ static bool needs_double(const struct vxc_mesh *mesh)
     return false;
 }
 
-static bool write_vertices(FILE *file, const struct vxc_mesh *mesh, bool wide)
+/* Which of its channels the mesh has at some vertex. */
+struct ply_channels {
+    bool colour, label;
+};
+
+static struct ply_channels channels_of(const struct vxc_mesh *mesh)
 {
-    const size_t coordinate_bytes = wide ? 8 : 4, bytes = 3 * coordinate_bytes + 12;
+    struct ply_channels has = {false, false};
+    for (size_t v = 0; mesh->tints && v < mesh->n_vertices; v++) {
+        has.colour |= mesh->tints[v].weight > 0;
+        has.label |= mesh->tints[v].label > 0;
+    }
+    return has;
+}
+
+static bool write_vertices(FILE *file, const struct vxc_mesh *mesh, bool wide, struct ply_channels has)
+{
+    const size_t coordinate_bytes = wide ? 8 : 4;
     for (size_t v = 0; v < mesh->n_vertices; v++) {
-        uint8_t record[36];
+        uint8_t record[40];
+        size_t bytes = 3 * coordinate_bytes + 12;
         for (size_t a = 0; a < 3; a++) {
             const double world = mesh->origin_m[a] + (double)mesh->vertices[3 * v + a];
             if (wide)
@@ -50,6 +66,12 @@ static bool write_vertices(FILE *file, const struct vxc_mesh *mesh, bool wide)
                 put_f32(record + 4 * a, (float)world);
             put_f32(record + 3 * coordinate_bytes + 4 * a, mesh->normals[3 * v + a]);
         }
+        if (has.colour) {
+            memcpy(record + bytes, mesh->tints[v].colour, 3);
+            bytes += 3;
+        }
+        if (has.label)
+            record[bytes++] = mesh->tints[v].label;
         if (fwrite(record, bytes, 1, file) != 1)
             return false;
     }
@@ -70,16 +92,18 @@ static bool write_triangles(FILE *file, const struct vxc_mesh *mesh)
 
 vx_err ply_write(FILE *file, const struct vxc_mesh *mesh, struct vx_detail *detail)
 {
+    const struct ply_channels has = channels_of(mesh);
     const bool wide = needs_double(mesh);
     const char *type = wide ? "double" : "float";
     fprintf(file,
             "ply\nformat binary_little_endian 1.0\ncomment voxeld map %s epoch %llu, metres\n"
             "element vertex %u\nproperty %s x\nproperty %s y\nproperty %s z\n"
-            "property float nx\nproperty float ny\nproperty float nz\n"
+            "property float nx\nproperty float ny\nproperty float nz\n%s%s"
             "element face %u\nproperty list uchar int vertex_indices\nend_header\n",
             mesh->state.name, (unsigned long long)mesh->state.epoch, mesh->n_vertices, type, type, type,
-            mesh->n_triangles);
-    if (ferror(file) || !write_vertices(file, mesh, wide) || !write_triangles(file, mesh) ||
+            has.colour ? "property uchar red\nproperty uchar green\nproperty uchar blue\n" : "",
+            has.label ? "property uchar label\n" : "", mesh->n_triangles);
+    if (ferror(file) || !write_vertices(file, mesh, wide, has) || !write_triangles(file, mesh) ||
         fflush(file) != 0)
         return vx_fail(detail, VX_E_UNAVAILABLE, "output", "the file cannot be written: %s", strerror(errno));
     return VX_OK;

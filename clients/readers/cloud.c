@@ -15,6 +15,10 @@ vx_err vxc__cloud_resize(struct vxc__cloud *cloud, uint64_t n, const char *name,
         if (!grown)
             return vx_fail(detail, VX_E_NOMEM, "points", "no memory for %s", name);
         cloud->xyz = grown;
+        grown = realloc(cloud->fourth, (size_t)n * sizeof *grown);
+        if (!grown)
+            return vx_fail(detail, VX_E_NOMEM, "points", "no memory for %s", name);
+        cloud->fourth = grown;
         cloud->capacity = (size_t)n;
     }
     cloud->n = (size_t)n;
@@ -24,6 +28,7 @@ vx_err vxc__cloud_resize(struct vxc__cloud *cloud, uint64_t n, const char *name,
 void vxc__cloud_fini(struct vxc__cloud *cloud)
 {
     free(cloud->xyz);
+    free(cloud->fourth);
     memset(cloud, 0, sizeof *cloud);
 }
 
@@ -51,8 +56,11 @@ vx_err vxc__cloud_read_raw(struct vxc__cloud *cloud, const char *path, int n_col
             err = vx_fail(detail, VX_E_INVALID, "points", "%s ends near point %zu of %zu", name, i, cloud->n);
             break;
         }
-        for (size_t k = 0; k < want; k++)
+        for (size_t k = 0; k < want; k++) {
             memcpy(cloud->xyz + 3 * (i + k), block + (size_t)n_columns * k, 3 * sizeof *block);
+            if (n_columns > 3)
+                cloud->fourth[i + k] = block[(size_t)n_columns * k + 3];
+        }
         i += want;
     }
     fclose(file);

@@ -8,9 +8,9 @@
 
 enum { VXC__POINTS_MAX = 5592405 }; /* 64 MiB of float32 x y z: what the daemon takes in one message */
 
-/* xyz[n][3] in metres; the buffer is kept from file to file. */
+/* xyz[n][3] in metres, and of files of four columns the fourth; the buffers are kept from file to file. */
 struct vxc__cloud {
-    float *xyz;
+    float *xyz, *fourth;
     size_t n, capacity;
 };
 

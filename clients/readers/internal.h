@@ -9,13 +9,15 @@
 
 #include "cloud.h"
 #include "image.h"
+#include "picture.h"
 #include "poselist.h"
 #include "text.h"
 #include "vxc_reader.h"
 
 struct vxc__item {
-    char *name;      /* file, relative to the set's folder; owned */
-    char *pose_name; /* file with its pose, read together with it; NULL: `pose` counts */
+    char *name;        /* file, relative to the set's folder; owned */
+    char *colour_name; /* its colour image; NULL: none */
+    char *pose_name;   /* file with its pose, read together with it; NULL: `pose` counts */
     int64_t stamp_ns;
     struct vxc_pose pose;
     vx_err pose_err; /* why there is no pose, and in words (owned, may be NULL) */
@@ -49,6 +51,8 @@ struct vxc_reader {
     struct vxc__vxwl *vxwl; /* the other kind of set */
 
     struct vxc__image image;
+    struct vxc__picture picture;
+    bool use_colour;
     struct vxc__cloud cloud;
     char name[VXC__PATH_MAX]; /* of the current frame */
 };
@@ -75,6 +79,11 @@ void vxc__note(struct vxc_reader *r, const char *format, ...) __attribute__((for
 void vxc__items_free(struct vxc_reader *r);
 /* The first of several names that exists as a file below a folder; NULL when none does. */
 const char *vxc__first_file(const char *folder, const char *const *names, char path[VXC__PATH_MAX]);
+
+/* ---- colours.c */
+
+/* Finds the frames' colour images, by name or time. */
+vx_err vxc__colours_find(struct vxc_reader *r, struct vx_detail *detail);
 
 /* ---- the formats: each fills items, payload, camera and info.found.  r->root is the given path. */
 

@@ -141,6 +141,7 @@ void vxc__items_free(struct vxc_reader *r)
     for (size_t i = 0; i < r->n_items; i++) {
         free(r->item[i].name);
         free(r->item[i].pose_name);
+        free(r->item[i].colour_name);
         free(r->item[i].pose_why);
     }
     free(r->item);

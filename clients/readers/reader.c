@@ -86,6 +86,7 @@ static vx_err open_set(struct vxc_reader *r, const char *path, struct vx_detail 
     VX_TRY_RET(format->open(r, detail));
     if (!r->vxwl)
         r->info.n_frames = r->n_items;
+    VX_TRY_RET(vxc__colours_find(r, detail));
     if (r->info.sensing.sensor == VXC_DEPTH) {
         VX_TRY_RET(check_camera(r, detail));
         if (r->camera[1] < 0) {
@@ -145,28 +146,22 @@ void vxc_reader_close(struct vxc_reader *reader)
     vxc__items_free(reader);
     vxc__vxwl_close(reader->vxwl);
     vxc__image_fini(&reader->image);
+    vxc__picture_fini(&reader->picture);
     vxc__cloud_fini(&reader->cloud);
     free(reader);
 }
 
 /* ------------------------------------------------------------------ frames */
 
-/*
- * Intrinsics of a frame, and its pixels in the order that belongs to positive focal lengths.
- *
- * A row v is seen along y / z = (v - cy) / fy.  With fy < 0 and v' = h - 1 - v the same ray is
- * (v' - (h - 1 - cy)) / -fy: rows reversed, cy' = h - 1 - cy, fy' = -fy.  The geometry stays what it was;
- * taking |fy| alone would mirror the scene.  Columns likewise.
- */
-static void place_camera(const struct vxc_reader *r, struct vxc_frame *frame, uint8_t *pixels,
-                         size_t pixel_bytes)
+void vxc_reader_use_colour(struct vxc_reader *reader, bool use)
 {
-    const size_t w = frame->width, h = frame->height;
+    reader->use_colour = use;
+}
+
+/* Pixels in the order that belongs to positive focal lengths. */
+static void turn_pixels(const struct vxc_reader *r, size_t w, size_t h, uint8_t *pixels, size_t pixel_bytes)
+{
     uint8_t keep[8];
-    frame->fx = fabs(r->camera[0]);
-    frame->fy = fabs(r->camera[1]);
-    frame->cx = r->camera[0] < 0 ? (double)w - 1 - r->camera[2] : r->camera[2];
-    frame->cy = r->camera[1] < 0 ? (double)h - 1 - r->camera[3] : r->camera[3];
     for (size_t v = 0; r->camera[1] < 0 && v < h / 2; v++) {
         uint8_t *a = pixels + v * w * pixel_bytes, *b = pixels + (h - 1 - v) * w * pixel_bytes;
         for (size_t i = 0; i < w * pixel_bytes; i++) {
@@ -183,6 +178,48 @@ static void place_camera(const struct vxc_reader *r, struct vxc_frame *frame, ui
             memcpy(b, keep, pixel_bytes);
         }
     }
+}
+
+/*
+ * Intrinsics of a frame, and its pixels in the order that belongs to positive focal lengths.
+ *
+ * A row v is seen along y / z = (v - cy) / fy.  With fy < 0 and v' = h - 1 - v the same ray is
+ * (v' - (h - 1 - cy)) / -fy: rows reversed, cy' = h - 1 - cy, fy' = -fy.  The geometry stays what it was;
+ * taking |fy| alone would mirror the scene.  Columns likewise.
+ */
+static void place_camera(const struct vxc_reader *r, struct vxc_frame *frame, uint8_t *pixels,
+                         size_t pixel_bytes)
+{
+    const size_t w = frame->width, h = frame->height;
+    frame->fx = fabs(r->camera[0]);
+    frame->fy = fabs(r->camera[1]);
+    frame->cx = r->camera[0] < 0 ? (double)w - 1 - r->camera[2] : r->camera[2];
+    frame->cy = r->camera[1] < 0 ? (double)h - 1 - r->camera[3] : r->camera[3];
+    turn_pixels(r, w, h, pixels, pixel_bytes);
+}
+
+/* The colours of a frame; without them it goes on, and the loss is counted. */
+static vx_err read_colour(struct vxc_reader *r, const struct vxc__item *item, struct vxc_frame *frame)
+{
+    char path[VXC__PATH_MAX];
+    struct vx_detail why;
+    vx_err err;
+    if (!r->use_colour || !item->colour_name)
+        return VX_OK;
+    if (!vxc__join(path, r->root, item->colour_name))
+        err = vx_fail(&why, VX_E_INVALID, "path", "the path of %s is too long", item->colour_name);
+    else
+        err = vxc__picture_read(&r->picture, path, frame->width, frame->height, &why);
+    if (err == VX_E_NOMEM)
+        return err;
+    if (err != VX_OK) {
+        if (r->info.n_colours_lost++ == 0)
+            snprintf(r->info.colour_why, sizeof r->info.colour_why, "%s", why.text);
+        return VX_OK;
+    }
+    turn_pixels(r, frame->width, frame->height, r->picture.px, 3);
+    frame->colour = r->picture.px;
+    return VX_OK;
 }
 
 static vx_err read_image(struct vxc_reader *r, struct vxc_frame *frame, const char *path,
@@ -225,6 +262,8 @@ static vx_err read_cloud(struct vxc_reader *r, struct vxc_frame *frame, const ch
     frame->height = 1;
     frame->encoding = VXC_F32;
     frame->data = r->cloud.xyz;
+    if (r->use_colour && r->payload == VXC__RAW4)
+        frame->intensity = r->cloud.fourth;
     frame->data_bytes = (uint64_t)r->cloud.n * 3 * sizeof *r->cloud.xyz;
     return VX_OK;
 }
@@ -247,7 +286,12 @@ static vx_err read_item(struct vxc_reader *r, const struct vxc__item *item, stru
     }
     if (!vxc__join(path, r->root, item->name))
         return vx_fail(detail, VX_E_INVALID, "path", "the path of %s is too long", item->name);
-    return r->payload == VXC__IMAGE ? read_image(r, frame, path, detail) : read_cloud(r, frame, path, detail);
+    if (r->payload != VXC__IMAGE)
+        return read_cloud(r, frame, path, detail);
+    VX_TRY_RET(read_image(r, frame, path, detail));
+    return read_colour(r, item, frame) == VX_OK
+               ? VX_OK
+               : vx_fail(detail, VX_E_NOMEM, "colour", "no memory for colours");
 }
 
 vx_err vxc_reader_next(struct vxc_reader *r, struct vxc_frame *frame, enum vxc_step *step, vx_err *why,

@@ -50,6 +50,9 @@ struct vxc_reader_info {
     struct vxc_sensing sensing; /* of every frame: sensor, ranges in force, meaning of 0 */
     uint64_t n_frames;          /* that vxc_reader_next will give or refuse */
     char found[400];            /* one sentence: what was taken for what */
+    uint64_t n_colours;         /* frames that have a colour image beside them, or intensities, */
+    uint64_t n_colours_lost;    /* and those of them so far whose colours could not be used, */
+    char colour_why[256];       /* the first one's reason */
     uint32_t n_notes;           /* things a careful user wants to know */
     char note[VXC_MAX_NOTES][256];
 };
@@ -78,6 +81,9 @@ enum vxc_format vxc_format_from_name(const char *name);
 vx_err vxc_reader_open(const char *path, const struct vxc_reader_options *options, struct vxc_reader **out,
                        struct vx_detail *detail);
 const struct vxc_reader_info *vxc_reader_get_info(const struct vxc_reader *reader);
+/* Whether later frames come with their colours (frame->colour, KITTI: ->intensity); at first they do not.  A
+ * colour image that cannot be used costs its frame the colours, not the readings: info.n_colours_lost. */
+void vxc_reader_use_colour(struct vxc_reader *reader, bool use);
 /*
  * Reads the next frame.  A damaged or missing file, or a pose that is no rigid motion, is VXC_STEP_REFUSED
  * with VX_OK: *why gets the code, *detail the words that name the file and the place; the next call goes on

@@ -8,7 +8,7 @@
  * query. */
 enum { MIN_CAP_BYTES = 16 << 20, GROW_STEP_BYTES = 1 << 20, GROW_SHARE = 16, KEEP_SHARE = 32 };
 
-uint64_t vx__page_bytes(enum vx__page_kind kind)
+uint64_t vx__page_bytes(enum vx__page_kind kind, unsigned channels)
 {
     switch (kind) {
     case VX__CHUNKS:
@@ -16,8 +16,57 @@ uint64_t vx__page_bytes(enum vx__page_kind kind)
     case VX__LEAF_PAGES:
         return sizeof(struct vxk_leaf) * VXK_LEAVES_A_PAGE;
     default:
-        return 4 * VXK_VALUES_A_PAGE;
+        return VXK_VALUES_A_PAGE *
+               (4ull + (channels & VX__COLOUR ? 4u : 0u) + (channels & VX__LABEL ? 2u : 0u));
     }
+}
+
+struct vx__page_pool *vx__pool_of(struct vx_device *d, enum vx__page_kind kind, unsigned channels)
+{
+    return &d->pool[kind == VX__VALUE_PAGES && channels ? VX__N_KINDS + channels - 1 : (unsigned)kind];
+}
+
+/* Reserves addresses for as many pages as the cap allows; takes no memory. */
+static vx_err pool_reserve(struct vx_device *d, enum vx__page_kind kind, unsigned channels)
+{
+    struct vx__page_pool *p = vx__pool_of(d, kind, channels);
+    const struct vxk_ops *ops = d->dev->ops;
+    uint64_t units, value_bytes = 4 * VXK_VALUES_A_PAGE;
+    p->unit_bytes = vx__page_bytes(kind, channels);
+    units = d->cap_bytes / p->unit_bytes + 1;
+    if (units > 0xfffffff0u)
+        units = 0xfffffff0u;
+    VX_TRY_RET(
+        ops->reserve(d->dev, units * (kind == VX__VALUE_PAGES ? value_bytes : p->unit_bytes), &p->pages));
+    VX_TRY_RET(ops->reserve(d->dev, units * 4, &p->stack));
+    if (channels & VX__COLOUR)
+        VX_TRY_RET(ops->reserve(d->dev, units * value_bytes, &p->colours));
+    if (channels & VX__LABEL)
+        VX_TRY_RET(ops->reserve(d->dev, units * 2 * VXK_VALUES_A_PAGE, &p->labels));
+    return VX_OK;
+}
+
+static void pool_release(struct vx_device *d, struct vx__page_pool *p)
+{
+    struct vxk_range *const all[] = {&p->pages, &p->stack, &p->colours, &p->labels};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->base)
+            d->dev->ops->release(d->dev, all[i]);
+    *p = (struct vx__page_pool){0};
+}
+
+vx_err vx__pool_open(struct vx_device *d, unsigned channels)
+{
+    struct vx__page_pool *p = vx__pool_of(d, VX__VALUE_PAGES, channels);
+    vx_err err = VX_OK;
+    pthread_mutex_lock(&d->lock);
+    if (!p->unit_bytes) {
+        err = pool_reserve(d, VX__VALUE_PAGES, channels);
+        if (err)
+            pool_release(d, p);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return err;
 }
 
 static void note_peak(struct vx_device *d)
@@ -47,16 +96,8 @@ vx_err vx_device_open(const struct vx_device_params *params, struct vx_device **
         goto fail;
     }
     VX_TRY(d->dev->ops->event_create(d->dev, &d->stacks_done));
-    for (int k = 0; k < VX__N_KINDS; k++) {
-        struct vx__page_pool *p = &d->pool[k];
-        uint64_t units;
-        p->unit_bytes = vx__page_bytes((enum vx__page_kind)k);
-        units = d->cap_bytes / p->unit_bytes + 1;
-        if (units > 0xfffffff0u)
-            units = 0xfffffff0u;
-        VX_TRY(d->dev->ops->reserve(d->dev, units * p->unit_bytes, &p->pages));
-        VX_TRY(d->dev->ops->reserve(d->dev, units * 4, &p->stack));
-    }
+    for (int k = 0; k < VX__N_KINDS; k++)
+        VX_TRY(pool_reserve(d, (enum vx__page_kind)k, 0));
     *out = d;
     return VX_OK;
 fail:
@@ -70,12 +111,8 @@ void vx_device_close(struct vx_device *d)
         return;
     if (d->dev) {
         const struct vxk_ops *ops = d->dev->ops;
-        for (int k = 0; k < VX__N_KINDS; k++) {
-            if (d->pool[k].pages.base)
-                ops->release(d->dev, &d->pool[k].pages);
-            if (d->pool[k].stack.base)
-                ops->release(d->dev, &d->pool[k].stack);
-        }
+        for (int k = 0; k < VX__N_POOLS; k++)
+            pool_release(d, &d->pool[k]);
         if (d->stacks_done)
             ops->event_destroy(d->stacks_done);
         ops->close(d->dev);
@@ -91,7 +128,7 @@ void vx_device_get_stats(struct vx_device *d, struct vx_device_stats *out)
     uint64_t free_bytes = 0;
     d->dev->ops->info(d->dev, &info);
     pthread_mutex_lock(&d->lock);
-    for (int k = 0; k < VX__N_KINDS; k++)
+    for (int k = 0; k < VX__N_POOLS; k++)
         free_bytes += d->pool[k].n_free * (d->pool[k].unit_bytes + 4);
     *out = (struct vx_device_stats){.backend = names[d->backend],
                                     .cap_bytes = d->cap_bytes,
@@ -126,9 +163,16 @@ static uint64_t room_left(const struct vx_device *d)
 
 static vx_err commit_units(struct vx_device *d, struct vx__page_pool *p, uint64_t n)
 {
+    const struct vxk_ops *ops = d->dev->ops;
+    const uint64_t beside =
+        (p->colours.base ? n * 4 * VXK_VALUES_A_PAGE : 0) + (p->labels.base ? n * 2 * VXK_VALUES_A_PAGE : 0);
     d->n_commits++;
-    VX_TRY_RET(d->dev->ops->commit(d->dev, &p->pages, n * p->unit_bytes));
-    return d->dev->ops->commit(d->dev, &p->stack, n * 4);
+    VX_TRY_RET(ops->commit(d->dev, &p->pages, n * p->unit_bytes - beside));
+    if (p->colours.base)
+        VX_TRY_RET(ops->commit(d->dev, &p->colours, n * 4 * VXK_VALUES_A_PAGE));
+    if (p->labels.base)
+        VX_TRY_RET(ops->commit(d->dev, &p->labels, n * 2 * VXK_VALUES_A_PAGE));
+    return ops->commit(d->dev, &p->stack, n * 4);
 }
 
 /* Work of q on the stacks comes after what other queues did to them.  Caller holds the lock. */
@@ -188,17 +232,20 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
     return VX_OK;
 }
 
-/* Moves lists between the stacks and l.  Caller holds the lock. */
+/* Moves lists (of one map) between the stacks and l.  Caller holds the lock. */
 static vx_err move_ids(struct vx_device *d, const struct vx__page_lists *const l[2], bool take,
                        struct vxk_queue *q)
 {
     struct vxk_pool_move_args args = {.end = {0}};
+    struct vx__page_pool *pool[VX__N_KINDS];
     uint32_t end = 0, height[VX__N_KINDS];
-    for (int k = 0; k < VX__N_KINDS; k++)
-        height[k] = d->pool[k].n_free;
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        pool[k] = vx__pool_of(d, (enum vx__page_kind)k, l[0]->channels);
+        height[k] = pool[k]->n_free;
+    }
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < VX__N_KINDS; k++) {
-            uint32_t n = l[i] ? l[i]->n[k] : 0, *stack = (uint32_t *)d->pool[k].stack.base;
+            uint32_t n = l[i] ? l[i]->n[k] : 0, *stack = (uint32_t *)pool[k]->stack.base;
             int at = i * VX__N_KINDS + k;
             height[k] -= take ? n : 0;
             args.end[at] = end += n;
@@ -213,7 +260,7 @@ static vx_err move_ids(struct vx_device *d, const struct vx__page_lists *const l
     VX_TRY_RET(VXK_LAUNCH(q, pool_move, &args, end));
     VX_TRY_RET(stacks_leave(d, q));
     for (int k = 0; k < VX__N_KINDS; k++)
-        d->pool[k].n_free = height[k];
+        pool[k]->n_free = height[k];
     return VX_OK;
 }
 
@@ -224,9 +271,11 @@ vx_err vx__pool_take(struct vx_device *d, const struct vx__page_lists *l, struct
     vx_err err;
     pthread_mutex_lock(&d->lock);
     VX_TRY(stacks_enter(d, q));
-    for (int k = 0; k < VX__N_KINDS; k++)
-        if (d->pool[k].n_free < l->n[k])
-            VX_TRY(grow(d, &d->pool[k], l->n[k] - d->pool[k].n_free, q, detail));
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        struct vx__page_pool *p = vx__pool_of(d, (enum vx__page_kind)k, l->channels);
+        if (p->n_free < l->n[k])
+            VX_TRY(grow(d, p, l->n[k] - p->n_free, q, detail));
+    }
     err = move_ids(d, lists, true, q);
 fail:
     pthread_mutex_unlock(&d->lock);
@@ -238,9 +287,11 @@ vx_err vx__pool_take_free(struct vx_device *d, struct vx__page_lists *l, struct 
     const struct vx__page_lists *const lists[2] = {l, NULL};
     vx_err err;
     pthread_mutex_lock(&d->lock);
-    for (int k = 0; k < VX__N_KINDS; k++)
-        if (l->n[k] > d->pool[k].n_free)
-            l->n[k] = d->pool[k].n_free;
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        const struct vx__page_pool *p = vx__pool_of(d, (enum vx__page_kind)k, l->channels);
+        if (l->n[k] > p->n_free)
+            l->n[k] = p->n_free;
+    }
     err = move_ids(d, lists, true, q);
     pthread_mutex_unlock(&d->lock);
     return err;
@@ -262,16 +313,19 @@ vx_err vx__pool_give(struct vx_device *d, const struct vx__page_lists *l, const 
     return err;
 }
 
-vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32_t *cursors,
-                           const uint64_t n[VX__N_KINDS], struct vxk_queue *q)
+vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, unsigned channels,
+                           uint32_t *cursors, const uint64_t n[VX__N_KINDS], struct vxk_queue *q)
 {
     const struct vxk_ops *ops = d->dev->ops;
+    struct vx__page_pool *pool[VX__N_KINDS];
     struct vxk_pool_collect_args args = {.g = *g, .n = cursors};
     uint32_t *top[VX__N_KINDS];
     vx_err err = VX_OK;
     pthread_mutex_lock(&d->lock);
-    for (int k = 0; k < VX__N_KINDS; k++)
-        top[k] = (uint32_t *)d->pool[k].stack.base + d->pool[k].n_free;
+    for (int k = 0; k < VX__N_KINDS; k++) {
+        pool[k] = vx__pool_of(d, (enum vx__page_kind)k, channels);
+        top[k] = (uint32_t *)pool[k]->stack.base + pool[k]->n_free;
+    }
     args.chunk = top[VX__CHUNKS];
     args.leaf_page = top[VX__LEAF_PAGES];
     args.value_page = top[VX__VALUE_PAGES];
@@ -280,7 +334,7 @@ vx_err vx__pool_give_table(struct vx_device *d, const struct vxk_grid *g, uint32
     VX_TRY(VXK_LAUNCH(q, pool_collect, &args, (g->slot_mask + 1) * 64));
     VX_TRY(stacks_leave(d, q));
     for (int k = 0; k < VX__N_KINDS; k++)
-        d->pool[k].n_free += (uint32_t)n[k];
+        pool[k]->n_free += (uint32_t)n[k];
 fail:
     pthread_mutex_unlock(&d->lock);
     return err;

@@ -1,9 +1,9 @@
 /*
  * digest.c - the map's digest: words on the device, chunks and map on the host (DESIGN section 3).
  *
- * word  = SHA-256(leaf mask, tile mask, per leaf: active mask, free mask, values), numbers little endian
- * chunk = SHA-256(per word that holds something: number as u32, word digest)
- * map   = SHA-256(per chunk in key order: key as u64, chunk digest)
+ * word  = SHA-256(leaf mask, tile mask, per leaf: active mask, free mask, values, then colours as u32 and
+ * labels as u32 in maps that have them), numbers little endian chunk = SHA-256(per word that holds something:
+ * number as u32, word digest) map   = SHA-256(per chunk in key order: key as u64, chunk digest)
  */
 #include "body/digest.h"
 #include "snapshot.h"

@@ -2,6 +2,7 @@
  */
 #include "esdf.h"
 
+#include "body/esdf_outline.h"
 #include "body/esdf_pass.h"
 #include "esdf_build.h"
 
@@ -84,13 +85,15 @@ static uint64_t hash_bytes(uint64_t slots)
 }
 static uint64_t chunk_bytes(uint64_t n)
 {
-    return n * (VXK_CELLS_A_CHUNK * sizeof(uint32_t) + sizeof(uint64_t) + 28 * sizeof(uint32_t) + 64);
+    return n * (VXK_CELLS_A_CHUNK * sizeof(uint32_t) + 64 * sizeof(struct vxk_outline) + sizeof(uint64_t) +
+                28 * sizeof(uint32_t) + 64);
 }
 /* Places the arrays of n chunks in their block. */
 static void place_chunks(struct vx__esdf *e, void *block, uint64_t n)
 {
     e->table = block;
-    e->chunk_key = (uint64_t *)(void *)(e->table + n * VXK_CELLS_A_CHUNK);
+    e->outline = (struct vxk_outline *)(void *)(e->table + n * VXK_CELLS_A_CHUNK);
+    e->chunk_key = (uint64_t *)(void *)(e->outline + n * 64);
     e->near = (uint32_t *)(void *)(e->chunk_key + n);
     e->version = e->near + n * 27;
     e->held = (uint8_t *)(e->version + n);
@@ -114,6 +117,7 @@ static void set_args(struct vx__esdf_build *b)
     a->version = e->version;
     a->held = e->held;
     a->table = e->table;
+    a->outline = e->outline;
     a->pages = e->page_list;
     a->free_leaf = e->free_leaf;
     a->slot_mask = e->view.slot_mask;
@@ -124,6 +128,7 @@ static void set_args(struct vx__esdf_build *b)
     e->view.keys = e->keys;
     e->view.index = e->index;
     e->view.table = e->table;
+    e->view.outline = e->outline;
     e->view.pages = e->page_list;
 }
 
@@ -157,6 +162,7 @@ static vx_err move_chunks(struct vx__esdf_build *b, uint32_t n, void *chunks, ui
     VX_TRY_RET(ops->upload(b->q, &e->n->n_chunks, &e->n_chunks, sizeof e->n_chunks));
     if (had) {
         VX_TRY_RET(ops->copy(b->q, e->table, old.table, had * VXK_CELLS_A_CHUNK * sizeof *e->table));
+        VX_TRY_RET(ops->copy(b->q, e->outline, old.outline, had * 64 * sizeof *e->outline));
         VX_TRY_RET(ops->copy(b->q, e->chunk_key, old.chunk_key, had * sizeof *e->chunk_key));
         VX_TRY_RET(ops->copy(b->q, e->held, old.held, had * 64));
         VX_TRY_RET(VX__ESDF_RUN(b, rehash, (uint32_t)had));
@@ -278,6 +284,8 @@ static vx_err write_leaves(struct vx__esdf_build *b)
     struct vx__esdf *e = b->esdf;
     uint32_t again = b->n.n_new < e->n_free ? b->n.n_new : e->n_free, n_new = b->n.n_new;
 
+    VX_TRY_RET(VX__ESDF_RUN(b, outline, e->n_chunks * 64));
+    VX_TRY_RET(VX__ESDF_RUN(b, outline_cells, b->n.n_dirty * 8));
     if (b->n.n_out) {
         VX_TRY_RET(VX__ESDF_RUN(b, list_out, e->n_chunks * 64));
         VX_TRY_RET(VX__ESDF_RUN(b, keep, b->n.n_changed));

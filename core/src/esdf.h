@@ -31,6 +31,7 @@ struct vx__esdf {
     uint64_t *keys; /* one block */
     uint32_t *index;
     uint32_t *table; /* one block */
+    struct vxk_outline *outline;
     uint64_t *chunk_key;
     uint32_t *near, *version;
     uint8_t *held;

@@ -1,4 +1,5 @@
 #include "frame_convert.h"
+#include "channels.h"
 #include "clean.h"
 #include "skew.h"
 
@@ -87,6 +88,7 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
         VX_TRY_RET(check_pose(f, i, detail));
     VX_TRY_RET(vx__skew_check(f, detail));
     VX_TRY_RET(vx__clean_check(f, detail));
+    VX_TRY_RET(vx__channels_check(f, detail));
     if (f->sensor == VX_POINTS) {
         if (f->height != 1 || f->width > MAX_RAYS)
             return vx_fail(detail, VX_E_INVALID, "width",

@@ -7,6 +7,7 @@
  * then makes room, or refuses it, and commits it with a second wait.
  */
 #include "body/frame.h"
+#include "channels.h"
 #include "clean.h"
 #include "fade.h"
 #include "frame_convert.h"
@@ -44,7 +45,8 @@ static vx_err launch_lidar(struct vx_map *map, const struct vx_frame *frame,
     VX_TRY_RET(VXK_LAUNCH(q, frame_touch_rank, args, s->touch_slots * 64));
     VX_TRY_RET(VXK_LAUNCH(q, frame_hit_mark, args, rays));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_hit_room, args, &s->c->n_touch_leaf, 1, s->room_touch_leaf));
-    return VXK_LAUNCH(q, frame_hit_add, args, rays);
+    VX_TRY_RET(VXK_LAUNCH(q, frame_hit_add, args, rays));
+    return vx__channels_owners(map, args, rays);
 }
 
 /* Everything up to the sizes of what the frame needs; writes work space only. */
@@ -80,6 +82,7 @@ static vx_err launch_commit(struct vx_map *map, const struct vxk_frame_args *arg
     const struct vxk_frame_space *s = &args->s;
     VX_TRY_RET(VXK_LAUNCH(q, frame_gate, args, 1));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_leaf, args, &s->c->go_records, 1, s->room_word * 64));
+    VX_TRY_RET(vx__channels_commit(map, args));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_commit, args, &s->c->go_chunks, 1, s->room_chunk));
     if (args->fade.due_n)
         VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_bury, args, &s->c->go_dead, 1, s->room_chunk));
@@ -89,18 +92,10 @@ static vx_err launch_commit(struct vx_map *map, const struct vxk_frame_args *arg
     return VX_OK;
 }
 
-static uint64_t page_sum(const uint64_t n[VX__N_KINDS])
-{
-    uint64_t bytes = 0;
-    for (int k = 0; k < VX__N_KINDS; k++)
-        bytes += n[k] * vx__page_bytes((enum vx__page_kind)k);
-    return bytes;
-}
-
 /* Bytes that the map may grow by in one frame. */
 static uint64_t room_to_grow(const struct vx_map *map)
 {
-    uint64_t now = page_sum(map->totals.n_pages), limit = map->params.limit_bytes,
+    uint64_t now = vx__map_bytes(map, map->totals.n_pages), limit = map->params.limit_bytes,
              left = now < limit ? limit - now : 0;
     return left < map->params.frame_budget_bytes ? left : map->params.frame_budget_bytes;
 }
@@ -114,7 +109,7 @@ static vx_err check_growth(const struct vx_map *map, uint64_t grown, struct vx_d
                        "a too small voxel?)",
                        (unsigned long long)(grown >> 10),
                        (unsigned long long)(map->params.frame_budget_bytes >> 10));
-    if (page_sum(map->totals.n_pages) + grown > map->params.limit_bytes)
+    if (vx__map_bytes(map, map->totals.n_pages) + grown > map->params.limit_bytes)
         return vx_fail(
             detail, VX_E_EXHAUSTED, "limit_bytes",
             "the map's limit of %llu MiB is reached; clear the map, or create it with a higher limit",
@@ -130,17 +125,21 @@ static void bind_map(struct vx_map *map, const struct vx__page_lists *fresh, str
     args->heads = map->heads;
     args->chunks = map->device->pool[VX__CHUNKS].pages.base;
     args->leaves = map->device->pool[VX__LEAF_PAGES].pages.base;
-    args->values = map->device->pool[VX__VALUE_PAGES].pages.base;
+    args->values = (uint32_t *)args->g.values;
+    args->colours = (uint32_t *)args->g.colours;
+    args->labels = (uint16_t *)args->g.labels;
+    args->value_page_bytes = (uint32_t)vx__page_bytes(VX__VALUE_PAGES, map->channels);
     args->epoch = map->epoch + 1;
     args->room_bytes = room_to_grow(map);
     for (int k = 0; k < VX__N_KINDS; k++)
         args->n_fresh[k] = fresh->n[k];
 }
 
-static void fresh_lists(const struct vx__workspace *w, struct vx__page_lists *l)
+static void fresh_lists(const struct vx_map *map, struct vx__page_lists *l)
 {
+    l->channels = map->channels;
     for (int k = 0; k < VX__N_KINDS; k++)
-        l->ids[k] = w->fresh[k].ptr;
+        l->ids[k] = map->ws.fresh[k].ptr;
 }
 
 /* Takes pages ahead of the frame, of those that are free.  Chunks: no more than the table has room for. */
@@ -151,7 +150,7 @@ static vx_err take_ahead(struct vx_map *map, struct vxk_frame_args *args, struct
     uint32_t keys = map->n_slots / 2 > map->n_keys ? map->n_slots / 2 - map->n_keys : 0;
     vx_err err;
     VX_TRY_RET(vx__workspace_lists(map, w->ahead, w->room_old, args, detail));
-    fresh_lists(w, fresh);
+    fresh_lists(map, fresh);
     for (int k = 0; k < VX__N_KINDS; k++)
         fresh->n[k] = w->ahead[k];
     if (fresh->n[VX__CHUNKS] > keys)
@@ -165,7 +164,7 @@ static vx_err take_ahead(struct vx_map *map, struct vxk_frame_args *args, struct
 /* The pages behind the first used[k]. */
 static struct vx__page_lists rest_of(const struct vx__page_lists *fresh, const uint32_t used[VX__N_KINDS])
 {
-    struct vx__page_lists rest;
+    struct vx__page_lists rest = {.channels = fresh->channels};
     for (int k = 0; k < VX__N_KINDS; k++) {
         rest.ids[k] = fresh->ids[k] + used[k];
         rest.n[k] = fresh->n[k] - used[k];
@@ -192,7 +191,7 @@ static vx_err commit_exactly(struct vx_map *map, struct vxk_frame_args *args, st
     VX_TRY_RET(check_growth(map, grown, detail));
     VX_TRY_RET(vx__table_reserve(map, c->n_new[VX__CHUNKS], detail));
     VX_TRY_RET(vx__workspace_lists(map, c->n_new, c->n_old, args, detail));
-    fresh_lists(&map->ws, fresh);
+    fresh_lists(map, fresh);
     memcpy(fresh->n, c->n_new, sizeof fresh->n);
     VX_TRY_RET(vx__pool_take(map->device, fresh, map->queue, detail));
     bind_map(map, fresh, args);
@@ -244,9 +243,10 @@ static vx_err publish(struct vx_map *map, const struct vx_frame *frame, const st
     return vx__retired_drain(map, &rest);
 }
 
-static void fill_result(const struct vx_map *map, const struct vx_frame *frame,
-                        const struct vxk_frame_counters *c, uint64_t grown, struct vx_frame_result *result)
+static void fill_result(const struct vx_map *map, const struct vx_frame *frame, uint64_t grown,
+                        struct vx_frame_result *result)
 {
+    const struct vxk_frame_counters *c = map->ws.host;
     const uint64_t total = (uint64_t)frame->width * frame->height;
     uint64_t n[VXK_N_COUNTS];
     _Static_assert(sizeof result->counts == sizeof n, "one list of reasons");
@@ -262,6 +262,8 @@ static void fill_result(const struct vx_map *map, const struct vx_frame *frame,
         result->warnings |= VX_WARN_ALL_BEYOND;
     if (!n[VXK_C_USED])
         result->warnings |= VX_WARN_EMPTY;
+    if (vx__channels_unused(map, frame))
+        result->warnings |= VX_WARN_UNUSED_CHANNEL;
 }
 
 /* One run of the whole pipeline into the rooms of the moment; w->host then says what came of it. */
@@ -280,6 +282,7 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
     bind_map(map, fresh, args);
     VX_TRY(vx__fade_begin(map, frame, args, detail));
     VX_TRY(vx__clean_launch(map, frame, args, detail));
+    VX_TRY(vx__channels_begin(map, frame, args, detail));
     VX_TRY(launch_select(map, frame, args));
     VX_TRY(launch_commit(map, args));
     if (map->ws.host->fits)
@@ -298,7 +301,8 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     struct vxk_frame_args args;
     struct vx__page_lists fresh;
     struct vx__retired *r = NULL;
-    uint64_t need = 0, back = 0, grown, launches = map->queue->n_launches, waits = map->queue->n_waits;
+    uint64_t need[VX__N_KINDS], back[VX__N_KINDS], grown, launches = map->queue->n_launches,
+                                                          waits = map->queue->n_waits;
     const struct vxk_frame_counters *c = map->ws.host;
     bool drop = false;
     vx_err err;
@@ -321,15 +325,16 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
             break;
     }
     for (int k = 0; k < VX__N_KINDS; k++) {
-        need += c->n_new[k] * vx__page_bytes((enum vx__page_kind)k);
-        back += c->n_old[k] * vx__page_bytes((enum vx__page_kind)k);
+        need[k] = c->n_new[k];
+        back[k] = c->n_old[k];
     }
-    grown = need > back ? need - back : 0;
+    grown = vx__map_bytes(map, need);
+    grown -= vx__map_bytes(map, back) < grown ? vx__map_bytes(map, back) : grown;
     if (!c->fits)
         VX_TRY(commit_exactly(map, &args, &fresh, grown, detail));
     plan_ahead(&map->ws);
     err = publish(map, frame, &fresh, r);
-    fill_result(map, frame, c, grown, result);
+    fill_result(map, frame, grown, result);
     result->replaced_bytes = back;
     result->n_launches = (uint32_t)(map->queue->n_launches - launches);
     result->n_waits = (uint32_t)(map->queue->n_waits - waits);

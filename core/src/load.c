@@ -31,17 +31,21 @@ struct vx__loader {
     uint16_t leaf_of[CELLS]; /* 1 + place in `leaf`, 0 = none */
     struct held_leaf *leaf;  /* [CELLS] */
     uint32_t *value;         /* [CHUNK_VALUES] */
+    uint32_t *colour;        /* likewise; NULL: the map has none */
+    uint16_t *label;
     uint32_t n_leaves, n_values;
     /* the batch, as the kernels take it */
     uint64_t *b_key;                 /* [BATCH_CHUNKS] */
     struct vxk_load_in_word *b_word; /* [BATCH_CHUNKS][64] */
     struct vxk_load_in_leaf *b_leaf; /* [ROOM_LEAVES] */
     uint32_t *b_value;               /* [ROOM_PAGES][256] */
+    uint32_t *b_colour;              /* likewise */
+    uint16_t *b_label;
     uint32_t n_chunks, n_b_leaves, n_leaf_pages, n_value_pages;
     uint64_t n_active, n_tiles; /* of the batch */
     uint32_t leaf_min[3], leaf_max[3], chunk_min[3], chunk_max[3];
     /* on the device, kept from batch to batch */
-    struct vx__array key_dev, word_dev, leaf_dev, value_dev, fresh[VX__N_KINDS];
+    struct vx__array key_dev, word_dev, leaf_dev, value_dev, colour_dev, label_dev, fresh[VX__N_KINDS];
 };
 
 void vx__loader_destroy(struct vx__loader *l)
@@ -53,15 +57,40 @@ void vx__loader_destroy(struct vx__loader *l)
     vx__array_free(l->map, &l->word_dev);
     vx__array_free(l->map, &l->leaf_dev);
     vx__array_free(l->map, &l->value_dev);
+    vx__array_free(l->map, &l->colour_dev);
+    vx__array_free(l->map, &l->label_dev);
     for (int k = 0; k < VX__N_KINDS; k++)
         vx__array_free(l->map, &l->fresh[k]);
     free(l->leaf);
     free(l->value);
+    free(l->colour);
+    free(l->label);
     free(l->b_key);
     free(l->b_word);
     free(l->b_leaf);
     free(l->b_value);
+    free(l->b_colour);
+    free(l->b_label);
     free(l);
+}
+
+/* Host memory for the map's channels; false: there is none. */
+static bool channel_room(struct vx__loader *l)
+{
+    const size_t room = (size_t)ROOM_PAGES * VXK_VALUES_A_PAGE;
+    if (l->map->channels & VX__COLOUR) {
+        l->colour = malloc((size_t)CHUNK_VALUES * sizeof *l->colour);
+        l->b_colour = malloc(room * sizeof *l->b_colour);
+        if (!l->colour || !l->b_colour)
+            return false;
+    }
+    if (l->map->channels & VX__LABEL) {
+        l->label = malloc((size_t)CHUNK_VALUES * sizeof *l->label);
+        l->b_label = malloc(room * sizeof *l->b_label);
+        if (!l->label || !l->b_label)
+            return false;
+    }
+    return true;
 }
 
 vx_err vx__loader_create(struct vx_map *map, struct vx__loader **out, struct vx_detail *detail)
@@ -77,7 +106,7 @@ vx_err vx__loader_create(struct vx_map *map, struct vx__loader **out, struct vx_
     l->b_word = malloc((size_t)BATCH_CHUNKS * 64 * sizeof *l->b_word);
     l->b_leaf = malloc(ROOM_LEAVES * sizeof *l->b_leaf);
     l->b_value = malloc((size_t)ROOM_PAGES * VXK_VALUES_A_PAGE * sizeof *l->b_value);
-    if (!l->leaf || !l->value || !l->b_key || !l->b_word || !l->b_leaf || !l->b_value) {
+    if (!l->leaf || !l->value || !l->b_key || !l->b_word || !l->b_leaf || !l->b_value || !channel_room(l)) {
         vx__loader_destroy(l);
         return vx_fail(detail, VX_E_NOMEM, "", "no memory to load a map");
     }
@@ -92,13 +121,8 @@ vx_err vx__loader_create(struct vx_map *map, struct vx__loader **out, struct vx_
 static vx_err take_pages(struct vx__loader *l, const uint64_t n[VX__N_KINDS], struct vx_detail *detail)
 {
     struct vx_map *map = l->map;
-    struct vx__page_lists pages;
-    uint64_t need = 0, now = 0;
-    for (int k = 0; k < VX__N_KINDS; k++) {
-        need += n[k] * vx__page_bytes((enum vx__page_kind)k);
-        now += map->totals.n_pages[k] * vx__page_bytes((enum vx__page_kind)k);
-    }
-    if (now + need > map->params.limit_bytes)
+    struct vx__page_lists pages = {.channels = map->channels};
+    if (vx__map_bytes(map, map->totals.n_pages) + vx__map_bytes(map, n) > map->params.limit_bytes)
         return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes",
                        "the map would pass its limit of %llu MiB; raise the limit",
                        (unsigned long long)(map->params.limit_bytes >> 20));
@@ -122,6 +146,11 @@ static vx_err make_room(struct vx__loader *l, struct vx_detail *detail)
     VX_TRY_RET(vx__array_ensure(map, &l->key_dev, l->n_chunks * sizeof *l->b_key, detail));
     VX_TRY_RET(vx__array_ensure(map, &l->word_dev, l->n_chunks * 64ull * sizeof *l->b_word, detail));
     VX_TRY_RET(vx__array_ensure(map, &l->leaf_dev, l->n_b_leaves * sizeof *l->b_leaf, detail));
+    if (l->colour)
+        VX_TRY_RET(
+            vx__array_ensure(map, &l->colour_dev, l->n_value_pages * 4ull * VXK_VALUES_A_PAGE, detail));
+    if (l->label)
+        VX_TRY_RET(vx__array_ensure(map, &l->label_dev, l->n_value_pages * 2ull * VXK_VALUES_A_PAGE, detail));
     return vx__array_ensure(map, &l->value_dev, l->n_value_pages * 4ull * VXK_VALUES_A_PAGE, detail);
 }
 
@@ -129,16 +158,21 @@ static vx_err launch(struct vx__loader *l)
 {
     struct vx_map *map = l->map;
     struct vxk_queue *q = map->queue;
+    const struct vxk_grid grid = vx__map_grid(map);
     const struct vxk_load_args args = {.key = l->key_dev.ptr,
                                        .word = l->word_dev.ptr,
                                        .leaf = l->leaf_dev.ptr,
                                        .value = l->value_dev.ptr,
+                                       .colour = l->colour ? l->colour_dev.ptr : NULL,
+                                       .label = l->label ? l->label_dev.ptr : NULL,
                                        .new_chunk = l->fresh[VX__CHUNKS].ptr,
                                        .new_leaf_page = l->fresh[VX__LEAF_PAGES].ptr,
                                        .new_value_page = l->fresh[VX__VALUE_PAGES].ptr,
                                        .chunks = map->device->pool[VX__CHUNKS].pages.base,
                                        .leaves = map->device->pool[VX__LEAF_PAGES].pages.base,
-                                       .values = map->device->pool[VX__VALUE_PAGES].pages.base,
+                                       .values = (uint32_t *)grid.values,
+                                       .colours = (uint32_t *)grid.colours,
+                                       .labels = (uint16_t *)grid.labels,
                                        .keys = map->keys,
                                        .heads = map->heads,
                                        .slot_mask = map->n_slots - 1,
@@ -147,6 +181,10 @@ static vx_err launch(struct vx__loader *l)
     VX_TRY_RET(upload(l, &l->word_dev, l->b_word, l->n_chunks * 64ull * sizeof *l->b_word));
     VX_TRY_RET(upload(l, &l->leaf_dev, l->b_leaf, l->n_b_leaves * sizeof *l->b_leaf));
     VX_TRY_RET(upload(l, &l->value_dev, l->b_value, l->n_value_pages * 4ull * VXK_VALUES_A_PAGE));
+    if (l->colour)
+        VX_TRY_RET(upload(l, &l->colour_dev, l->b_colour, l->n_value_pages * 4ull * VXK_VALUES_A_PAGE));
+    if (l->label)
+        VX_TRY_RET(upload(l, &l->label_dev, l->b_label, l->n_value_pages * 2ull * VXK_VALUES_A_PAGE));
     VX_TRY_RET(VXK_LAUNCH(q, load_word, &args, l->n_chunks * 64));
     VX_TRY_RET(VXK_LAUNCH(q, load_leaf, &args, l->n_b_leaves));
     VX_TRY_RET(VXK_LAUNCH(q, load_page, &args, l->n_value_pages * VXK_VALUES_A_PAGE));
@@ -194,7 +232,8 @@ static void grow_box(uint32_t lo[3], uint32_t hi[3], const int32_t at[3], int32_
 static void add_word(struct vx__loader *l, uint32_t word, const int32_t chunk[3])
 {
     struct vxk_load_in_word *w = &l->b_word[(uint64_t)l->n_chunks * 64 + word];
-    uint32_t n = 0, n_leaves = 0;
+    const uint64_t first = (uint64_t)l->n_value_pages * VXK_VALUES_A_PAGE;
+    uint32_t n = 0, n_leaves = 0, end;
     memset(w, 0, sizeof *w);
     w->tile = l->tile[word];
     w->leaf_page = l->n_leaf_pages;
@@ -209,8 +248,11 @@ static void add_word(struct vx__loader *l, uint32_t word, const int32_t chunk[3]
         out->first = n;
         memcpy(out->active, in->active, sizeof out->active);
         memcpy(out->free, in->free, sizeof out->free);
-        memcpy(l->b_value + (uint64_t)l->n_value_pages * VXK_VALUES_A_PAGE + n, l->value + in->value,
-               in->n * sizeof *l->value);
+        memcpy(l->b_value + first + n, l->value + in->value, in->n * sizeof *l->value);
+        if (l->colour)
+            memcpy(l->b_colour + first + n, l->colour + in->value, in->n * sizeof *l->colour);
+        if (l->label)
+            memcpy(l->b_label + first + n, l->label + in->value, in->n * sizeof *l->label);
         w->leaf |= 1ull << cell;
         n += in->n;
         n_leaves++;
@@ -218,9 +260,13 @@ static void add_word(struct vx__loader *l, uint32_t word, const int32_t chunk[3]
     }
     w->n_active = n;
     l->n_leaf_pages += (n_leaves + 7) / 8;
-    for (uint32_t end = (n + VXK_VALUES_A_PAGE - 1) / VXK_VALUES_A_PAGE * VXK_VALUES_A_PAGE; n < end; n++)
-        l->b_value[(uint64_t)l->n_value_pages * VXK_VALUES_A_PAGE + n] = 0;
-    l->n_value_pages += n / VXK_VALUES_A_PAGE;
+    end = (n + VXK_VALUES_A_PAGE - 1) / VXK_VALUES_A_PAGE * VXK_VALUES_A_PAGE;
+    memset(l->b_value + first + n, 0, (end - n) * sizeof *l->b_value);
+    if (l->colour)
+        memset(l->b_colour + first + n, 0, (end - n) * sizeof *l->b_colour);
+    if (l->label)
+        memset(l->b_label + first + n, 0, (end - n) * sizeof *l->b_label);
+    l->n_value_pages += end / VXK_VALUES_A_PAGE;
     l->n_active += w->n_active;
     l->n_tiles += (uint64_t)__builtin_popcountll(w->tile);
     if (w->n_active) {
@@ -300,9 +346,22 @@ vx_err vx__loader_leaf(struct vx__loader *l, uint32_t place, const uint64_t acti
     h->n = n;
     if (n)
         memcpy(l->value + l->n_values, values, n * sizeof *values);
+    if (l->colour)
+        memset(l->colour + l->n_values, 0, n * sizeof *l->colour);
+    if (l->label)
+        memset(l->label + l->n_values, 0, n * sizeof *l->label);
     l->n_values += n;
     l->leaf_of[place] = (uint16_t)++l->n_leaves;
     return VX_OK;
+}
+
+void vx__loader_channels(struct vx__loader *l, const uint32_t *colours, const uint16_t *labels)
+{
+    const struct held_leaf *h = &l->leaf[l->n_leaves - 1];
+    if (colours && l->colour)
+        memcpy(l->colour + h->value, colours, h->n * sizeof *colours);
+    if (labels && l->label)
+        memcpy(l->label + h->value, labels, h->n * sizeof *labels);
 }
 
 vx_err vx__loader_tiles(struct vx__loader *l, uint32_t word, uint64_t cells, struct vx_detail *detail)

@@ -31,6 +31,9 @@ vx_err vx__loader_begin(struct vx__loader *loader, const int32_t at[3], struct v
  */
 vx_err vx__loader_leaf(struct vx__loader *loader, uint32_t place, const uint64_t active[8],
                        const uint64_t free_mask[8], const uint32_t *values, struct vx_detail *detail);
+/* Colours and labels of the leaf that came last, one for each active voxel; without this, and where the map
+ * has no such channel, there are none.  Either may be NULL. */
+void vx__loader_channels(struct vx__loader *loader, const uint32_t *colours, const uint16_t *labels);
 /* Free tiles of a word, a bit a cell.  Errors: VX_E_INVALID a cell came before. */
 vx_err vx__loader_tiles(struct vx__loader *loader, uint32_t word, uint64_t cells, struct vx_detail *detail);
 /* Ends the last chunk and publishes epoch 1. */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* 64 elements a slot are launched when a map is given back: fewer than 2^32. */
+enum { MAX_SLOTS = 1 << 25 };
 enum { FIRST_SLOTS = 1024, ESDF_PIN_EPOCHS = 32 };
 
 void vx_map_params_default(struct vx_map_params *p)
@@ -70,16 +72,27 @@ void vx__array_free(struct vx_map *map, struct vx__array *a)
     a->bytes = 0;
 }
 
+uint64_t vx__map_bytes(const struct vx_map *map, const uint64_t n_pages[VX__N_KINDS])
+{
+    uint64_t bytes = 0;
+    for (int k = 0; k < VX__N_KINDS; k++)
+        bytes += n_pages[k] * vx__page_bytes((enum vx__page_kind)k, map->channels);
+    return bytes;
+}
+
 struct vxk_grid vx__map_grid(const struct vx_map *map)
 {
-    const struct vx_device *d = map->device;
+    struct vx_device *d = map->device;
+    const struct vx__page_pool *values = vx__pool_of(d, VX__VALUE_PAGES, map->channels);
     return (struct vxk_grid){.keys = map->keys,
                              .heads = map->heads,
                              .slot_mask = map->n_slots - 1,
                              .epoch = map->epoch,
                              .chunks = d->pool[VX__CHUNKS].pages.base,
                              .leaves = d->pool[VX__LEAF_PAGES].pages.base,
-                             .values = d->pool[VX__VALUE_PAGES].pages.base};
+                             .values = values->pages.base,
+                             .colours = values->colours.base,
+                             .labels = values->labels.base};
 }
 
 /* Keys, heads, and the cursors that vx__pool_give_table wants in the end. */
@@ -127,6 +140,7 @@ vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx
         return VX_E_NOMEM;
     m->device = device;
     m->params = *params;
+    m->channels = (params->colour ? VX__COLOUR : 0u) | (params->label ? VX__LABEL : 0u);
     m->esdf_radius = params->esdf_max_distance_m == 0
                          ? 10
                          : (uint32_t)ceil(params->esdf_max_distance_m / params->voxel_size_m - 1e-6);
@@ -147,6 +161,7 @@ vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx
     pthread_mutex_init(&m->held_lock, NULL);
     m->retired_end = &m->retired;
     totals_reset(&m->totals);
+    VX_TRY(vx__pool_open(device, m->channels));
     VX_TRY(device->dev->ops->queue_create(device->dev, 0, &m->queue));
     VX_TRY(device->dev->ops->queue_create(device->dev, 1, &m->reader.queue));
     m->n_slots = FIRST_SLOTS;
@@ -169,12 +184,10 @@ static void retired_free(struct vx_map *map, struct vx__retired *r)
     free(r);
 }
 
-static uint64_t retired_size(const struct vx__retired *r)
+static uint64_t retired_size(const struct vx_map *map, const struct vx__retired *r)
 {
-    uint64_t bytes = r->keys ? table_bytes(r->table_slots) : 0;
-    for (int k = 0; k < VX__N_KINDS; k++)
-        bytes += r->n[k] * vx__page_bytes((enum vx__page_kind)k);
-    return bytes;
+    const uint64_t n[VX__N_KINDS] = {r->n[0], r->n[1], r->n[2]};
+    return vx__map_bytes(map, n) + (r->keys ? table_bytes(r->table_slots) : 0);
 }
 
 /* Appends a record; caller holds the lock. */
@@ -184,7 +197,7 @@ static void append_retired(struct vx_map *map, struct vx__retired *r, uint32_t e
     r->next = NULL;
     *map->retired_end = r;
     map->retired_end = &r->next;
-    map->retired_bytes += retired_size(r);
+    map->retired_bytes += retired_size(map, r);
 }
 
 void vx__retire(struct vx_map *map, struct vx__retired *r)
@@ -202,7 +215,7 @@ static vx_err give_table(struct vx_map *map, const uint64_t *keys, uint32_t *hea
     g.keys = keys;
     g.heads = heads;
     g.slot_mask = slots - 1;
-    VX_TRY_RET(vx__pool_give_table(map->device, &g, heads + slots, n, map->queue));
+    VX_TRY_RET(vx__pool_give_table(map->device, &g, map->channels, heads + slots, n, map->queue));
     return map->device->dev->ops->wait(map->queue); /* the table is read before its block is reused */
 }
 
@@ -210,7 +223,7 @@ static vx_err give_table(struct vx_map *map, const uint64_t *keys, uint32_t *hea
  * read its lists. */
 static vx_err give_retired(struct vx_map *map, struct vx__retired *r, const struct vx__page_lists *rest)
 {
-    struct vx__page_lists l;
+    struct vx__page_lists l = {.channels = map->channels};
     uint64_t n[VX__N_KINDS];
     for (int k = 0; k < VX__N_KINDS; k++) {
         n[k] = l.n[k] = r->n[k];
@@ -248,7 +261,7 @@ static struct vx__retired *take_retired(struct vx_map *map, bool every)
         map->retired = r->next;
         if (!map->retired)
             map->retired_end = &map->retired;
-        map->retired_bytes -= retired_size(r);
+        map->retired_bytes -= retired_size(map, r);
     }
     pthread_mutex_unlock(&map->lock);
     return r;
@@ -286,8 +299,12 @@ vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *de
         return VX_OK;
     if (map->n_asleep < n / 8) /* else their places are enough for a while */
         n *= 2;
-    while ((uint64_t)n < ((uint64_t)keep + more) * 2)
+    while (n <= MAX_SLOTS && (uint64_t)n < ((uint64_t)keep + more) * 2)
         n *= 2;
+    if (n > MAX_SLOTS)
+        return vx_fail(detail, VX_E_EXHAUSTED, "chunks",
+                       "a map holds at most %d chunks of 128^3 voxels; use larger voxels or a second map",
+                       MAX_SLOTS / 2);
     old = calloc(1, sizeof *old);
     if (!old)
         return VX_E_NOMEM;
@@ -412,9 +429,12 @@ static void box_to_m(const struct vx_map *map, const uint32_t lo[3], const uint3
 static void fill_memory(struct vx_map *map, struct vx_map_memory *out)
 {
     const struct vx__totals *t = &map->totals;
-    out->topology_bytes = t->n_pages[VX__CHUNKS] * vx__page_bytes(VX__CHUNKS) +
-                          t->n_pages[VX__LEAF_PAGES] * vx__page_bytes(VX__LEAF_PAGES);
-    out->values_bytes = t->n_pages[VX__VALUE_PAGES] * vx__page_bytes(VX__VALUE_PAGES);
+    const uint64_t n_values = t->n_pages[VX__VALUE_PAGES] * VXK_VALUES_A_PAGE;
+    out->topology_bytes = t->n_pages[VX__CHUNKS] * vx__page_bytes(VX__CHUNKS, 0) +
+                          t->n_pages[VX__LEAF_PAGES] * vx__page_bytes(VX__LEAF_PAGES, 0);
+    out->values_bytes = n_values * 4;
+    out->colour_bytes = map->channels & VX__COLOUR ? n_values * 4 : 0;
+    out->label_bytes = map->channels & VX__LABEL ? n_values * 2 : 0;
     out->table_bytes = table_bytes(map->n_slots);
     out->retired_bytes = map->retired_bytes;
     out->scratch_bytes = __atomic_load_n(&map->array_bytes, __ATOMIC_RELAXED);
@@ -440,7 +460,7 @@ vx_err vx_map_get_info(struct vx_map *map, struct vx_map_info *out)
     out->n_tiles = t->n_tile;
     out->n_chunks = t->n_chunk;
     fill_memory(map, &out->memory);
-    out->used_bytes = out->memory.topology_bytes + out->memory.values_bytes;
+    out->used_bytes = vx__map_bytes(map, t->n_pages);
     out->has_bounds = t->chunk_min[0] <= t->chunk_max[0] && t->n_chunk;
     if (out->has_bounds) {
         box_to_m(map, t->chunk_min, t->chunk_max, 128, out->bounds_min_m, out->bounds_max_m);

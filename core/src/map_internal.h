@@ -60,6 +60,8 @@ struct vx__workspace {
     uint32_t ahead[VX__N_KINDS], room_old[VX__N_KINDS];
     struct vx__beam_cache beams;
     struct vx__array dead, clean, mask;
+    struct vx__array tint, tag,
+        owner; /* colours (or intensities) and labels of the readings; whose voxels are */
     struct vx__array skew_table, skew_time, skew_column, skew_origin;
     struct vx__skew_table *skew_host; /* of the last scan with several poses, or NULL */
 };
@@ -84,6 +86,7 @@ struct vx_map {
     char name[VX_NAME_MAX + 1];
     uint8_t uuid[16];
     struct vx_map_params params;
+    unsigned channels; /* VX__COLOUR | VX__LABEL */
     uint32_t esdf_radius;
 
     /* writer */
@@ -121,6 +124,9 @@ void vx__blocks_sum(struct vx_map *map, uint64_t *held, uint64_t *scratch);
 vx_err vx__array_ensure(struct vx_map *map, struct vx__array *array, uint64_t bytes,
                         struct vx_detail *detail);
 void vx__array_free(struct vx_map *map, struct vx__array *array);
+
+/* Bytes of pages. */
+uint64_t vx__map_bytes(const struct vx_map *map, const uint64_t n_pages[VX__N_KINDS]);
 
 /* The newest epoch as kernels read it.  Writer's thread, or under lock. */
 struct vxk_grid vx__map_grid(const struct vx_map *map);

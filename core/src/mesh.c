@@ -5,6 +5,7 @@
 #include "body/mesh.h"
 #include "cells.h"
 #include "esdf.h"
+#include "query_tint.h"
 #include "work.h"
 
 #include <stdlib.h>
@@ -407,6 +408,7 @@ vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *option
         VX_TRY(vx_fail(detail, VX_E_STALE, "min_epoch", "epoch %llu is asked for, the newest is %llu",
                        (unsigned long long)options->min_epoch, (unsigned long long)j.snapshot.epoch));
     VX_TRY(extract(&j, out));
+    VX_TRY(vx__tint_mesh(map, &j.snapshot, j.q, out, detail));
     if (reply) {
         memcpy(reply->uuid, vx__map_uuid(map), sizeof reply->uuid);
         reply->epoch = j.snapshot.epoch;
@@ -430,5 +432,6 @@ void vx_mesh_fini(struct vx_mesh *mesh)
 
     if (dev)
         dev->ops->free_host(dev, mesh->vertices);
+    free(mesh->tints);
     memset(mesh, 0, sizeof *mesh);
 }

@@ -24,6 +24,7 @@ enum {
 
     VX__NVDB_FLOAT = 1, /* grid and data types */
     VX__NVDB_UINT32 = 10,
+    VX__NVDB_RGBA8 = 12,
     VX__NVDB_INDEX = 19,
     VX__NVDB_ON_INDEX = 20,
 
@@ -168,10 +169,12 @@ _Static_assert(sizeof(struct vx__nvdb_blind) == 288, "blind");
 
 /* ------------------------------------------------------------------ our own blind data */
 
-#define VX__NVDB_OURS  "vx:map" /* struct vx__nvdb_ours: the file holds all of a map */
-#define VX__NVDB_VALUE "vx:value"
-#define VX__NVDB_TILES "vx:tile"
-#define VX__NVDB_FREE  "vx:free"
+#define VX__NVDB_OURS   "vx:map" /* struct vx__nvdb_ours: the file holds all of a map */
+#define VX__NVDB_VALUE  "vx:value"
+#define VX__NVDB_COLOUR "vx:colour"
+#define VX__NVDB_LABEL  "vx:label"
+#define VX__NVDB_TILES  "vx:tile"
+#define VX__NVDB_FREE   "vx:free"
 
 enum { VX__NVDB_OURS_VERSION = 1 };
 

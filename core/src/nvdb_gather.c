@@ -124,6 +124,8 @@ static void batch_fini(struct vx__nvdb_batch *b)
     free(b->mask);
     free(b->value_from);
     free(b->value);
+    free(b->colour);
+    free(b->label);
     memset(b, 0, sizeof *b);
 }
 
@@ -151,12 +153,24 @@ static uint32_t batch_size(const struct vx__nvdb_gather *g, uint32_t first)
     return n ? n : first < g->list.n;
 }
 
+/* n numbers from the device, if there are any; they arrive with the next wait. */
+static vx_err channel(struct vx__nvdb_gather *g, const uint32_t *from, uint32_t n, uint32_t **out)
+{
+    if (!from)
+        return VX_OK;
+    *out = malloc((n + 1ull) * sizeof **out);
+    if (!*out)
+        return no_memory(g->detail);
+    return g->q->dev->ops->download(g->q, *out, from, n * sizeof **out);
+}
+
 static vx_err gather_leaves(struct vx__nvdb_gather *g, struct vx__work *w, const uint32_t *versions)
 {
     const struct vxk_ops *ops = g->q->dev->ops;
     struct vx__nvdb_batch *b = &g->batch;
     struct vxk_load_masks_args masks = {.g = g->snapshot->grid, .version = versions};
     struct vxk_load_values_args values = {.g = g->snapshot->grid, .version = versions};
+    const struct vx_map_params *params = vx__map_params(g->map);
     uint32_t *leaves = NULL, total;
     VX_TRY_RET(vx__snapshot_leaves(g->map, g->snapshot, g->q, versions, b->n, &leaves, &b->n_leaves));
     if (leaves)
@@ -170,6 +184,10 @@ static vx_err gather_leaves(struct vx__nvdb_gather *g, struct vx__work *w, const
     VX_TRY_RET(vx__work_read(w, &total, masks.count + b->n_leaves, sizeof total));
     values.first = masks.count;
     values.out = vx__work_get(w, total, sizeof *values.out);
+    if (params->colour)
+        values.colour = vx__work_get(w, total, sizeof *values.colour);
+    if (params->label)
+        values.label = vx__work_get(w, total, sizeof *values.label);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(g->q, load_values, &values, b->n_leaves * 8));
     b->leaf = malloc((b->n_leaves + 1ull) * sizeof *b->leaf);
@@ -178,6 +196,8 @@ static vx_err gather_leaves(struct vx__nvdb_gather *g, struct vx__work *w, const
     b->value = malloc((total + 1ull) * sizeof *b->value);
     if (!b->leaf || !b->mask || !b->value_from || !b->value)
         return no_memory(g->detail);
+    VX_TRY_RET(channel(g, values.colour, total, &b->colour));
+    VX_TRY_RET(channel(g, values.label, total, &b->label));
     VX_TRY_RET(ops->download(g->q, b->leaf, leaves, b->n_leaves * sizeof *b->leaf));
     VX_TRY_RET(ops->download(g->q, b->mask, masks.out, b->n_leaves * sizeof *b->mask));
     VX_TRY_RET(ops->download(g->q, b->value_from, masks.count, (b->n_leaves + 1ull) * sizeof *b->value_from));

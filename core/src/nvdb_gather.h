@@ -33,6 +33,7 @@ struct vx__nvdb_batch {
     struct vxk_load_masks_out *mask; /* [n_leaves] */
     uint32_t *value_from;            /* [n_leaves + 1] */
     uint32_t *value;
+    uint32_t *colour, *label; /* beside the values; NULL: the map has none */
     uint32_t n_leaves;
 };
 

@@ -27,8 +27,8 @@ struct reader {
     bool ours;
     double scale; /* stored units a unit of the file's values */
     uint32_t weight;
-    const struct vx__nvdb_blind *main, *weights, *tiles, *part;
-    struct vx__nvdb_cursor upper_c, lower_c, leaf_c, main_c, weight_c;
+    const struct vx__nvdb_blind *main, *weights, *tiles, *part, *colours, *labels;
+    struct vx__nvdb_cursor upper_c, lower_c, leaf_c, main_c, weight_c, colour_c, label_c;
     struct vx__nvdb_free free;
     struct vx__loader *loader;
     struct vx__nvdb_tile *tile; /* [n_tiles]; those with a child first, in the order of upper nodes */
@@ -96,6 +96,13 @@ static vx_err take_ours(struct reader *r, const struct vx__nvdb_blind *b)
     r->main = find_blind(r, VX__NVDB_VALUE);
     r->tiles = find_blind(r, VX__NVDB_TILES);
     r->part = find_blind(r, VX__NVDB_FREE);
+    r->colours = find_blind(r, VX__NVDB_COLOUR);
+    r->labels = find_blind(r, VX__NVDB_LABEL);
+    r->params.colour = asked->colour || r->colours;
+    r->params.label = asked->label || r->labels;
+    if ((r->colours && !is_channel(r, r->colours, VX__NVDB_UINT32)) ||
+        (r->labels && !is_channel(r, r->labels, VX__NVDB_UINT32)))
+        return bad(r, r->colours ? VX__NVDB_COLOUR : VX__NVDB_LABEL, "does not have an item for each index");
     if (!is_channel(r, r->main, VX__NVDB_UINT32))
         return bad(r, VX__NVDB_VALUE, "is missing, or does not have an item for each index");
     if ((r->tiles && r->tiles->type) || (r->part && r->part->type))
@@ -240,6 +247,29 @@ static vx_err index_values(struct reader *r, uint64_t first, uint32_t n, const i
     return VX_OK;
 }
 
+/* Colours and labels of the leaf that the loader took last: n voxels from index `first` on. */
+static vx_err index_channels(struct reader *r, uint64_t first, uint32_t n)
+{
+    uint32_t colour[512], label[512];
+    uint16_t labels[512];
+    if (r->colours)
+        VX_TRY_RET(vx__nvdb_cursor_get(&r->colour_c, (uint64_t)r->colours->at + first * 4, colour, n * 4));
+    if (r->labels)
+        VX_TRY_RET(vx__nvdb_cursor_get(&r->label_c, (uint64_t)r->labels->at + first * 4, label, n * 4));
+    for (uint32_t k = 0; k < n && r->colours; k++)
+        for (uint32_t part = 0; part < 3; part++)
+            if (vxk_colour_part(colour[k], part) > 510 || (!vxk_colour_weight(colour[k]) && colour[k]))
+                return vx_fail(r->detail, VX_E_INVALID, VX__NVDB_COLOUR, "%08x is no colour of a voxel",
+                               colour[k]);
+    for (uint32_t k = 0; k < n && r->labels; k++) {
+        if (label[k] > 0xffff || (!vxk_label_of(label[k]) && label[k]))
+            return vx_fail(r->detail, VX_E_INVALID, VX__NVDB_LABEL, "%08x is no label of a voxel", label[k]);
+        labels[k] = (uint16_t)label[k];
+    }
+    vx__loader_channels(r->loader, r->colours ? colour : NULL, r->labels ? labels : NULL);
+    return VX_OK;
+}
+
 /* ------------------------------------------------------------------ leaves */
 
 static vx_err check_leaf(struct reader *r, const struct vx__nvdb_leaf *l, const int32_t at[3])
@@ -330,7 +360,8 @@ static vx_err read_leaf(struct reader *r, const int32_t at[3], uint32_t place)
         return VX_OK;
     if (seen)
         f->has[place >> 6] &= ~(1ull << (place & 63));
-    return vx__loader_leaf(r->loader, place, mask, seen ? f->mask[place] : none, value, r->detail);
+    VX_TRY_RET(vx__loader_leaf(r->loader, place, mask, seen ? f->mask[place] : none, value, r->detail));
+    return r->colours || r->labels ? index_channels(r, r->next - n, n) : VX_OK;
 }
 
 /* ------------------------------------------------------------------ nodes */
@@ -546,6 +577,10 @@ static vx_err read_nodes(struct reader *r)
     VX_TRY_RET(vx__nvdb_cursor_init(&r->leaf_c, in));
     VX_TRY_RET(vx__nvdb_cursor_init(&r->main_c, in));
     VX_TRY_RET(vx__nvdb_cursor_init(&r->weight_c, in));
+    if (r->colours)
+        VX_TRY_RET(vx__nvdb_cursor_init(&r->colour_c, in));
+    if (r->labels)
+        VX_TRY_RET(vx__nvdb_cursor_init(&r->label_c, in));
     if (r->ours)
         VX_TRY_RET(vx__nvdb_free_init(&r->free, in, r->tiles, r->part));
     VX_TRY_RET(read_tiles(r));
@@ -562,6 +597,8 @@ static void reader_fini(struct reader *r)
     vx__nvdb_cursor_fini(&r->leaf_c);
     vx__nvdb_cursor_fini(&r->main_c);
     vx__nvdb_cursor_fini(&r->weight_c);
+    vx__nvdb_cursor_fini(&r->colour_c);
+    vx__nvdb_cursor_fini(&r->label_c);
     vx__nvdb_free_fini(&r->free);
     vx__loader_destroy(r->loader);
     vx__nvdb_input_fini(&r->in);

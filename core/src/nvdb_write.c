@@ -20,7 +20,7 @@
 enum { BUFFER_BYTES = 1 << 20, CHECK_BLOCKS = 256 };
 
 /* Parts of the file that are written from their start on. */
-enum region_name { LOWER, LEAF, MAIN, WEIGHT, VALUE, TILES, PART, N_REGIONS };
+enum region_name { LOWER, LEAF, MAIN, WEIGHT, VALUE, RGBA, COLOUR, LABEL, TILES, PART, N_REGIONS };
 
 struct region {
     uint64_t at; /* of what comes next, in the grid */
@@ -41,7 +41,7 @@ struct writer {
     /* layout: bytes from the grid's start, but grid_at: from the file's */
     uint64_t grid_at, root_at, upper_at, lower_at, leaf_at, blind_at, grid_bytes, leaf_bytes;
     uint64_t ours_at;
-    struct vx__nvdb_blind blind[6];
+    struct vx__nvdb_blind blind[9];
     uint32_t n_blind;
     struct region region[N_REGIONS];
     /* running */
@@ -139,7 +139,7 @@ static void lay_out_blind(struct writer *w)
     const struct vx__nvdb_list *l = &w->gather.list;
     uint64_t n = l->n_active + 1;
     bool tsdf = w->params->mode == VX_TSDF;
-    uint32_t n_blind = tsdf ? 6 : 5;
+    uint32_t n_blind = (tsdf ? 6 : 5) + (w->params->colour ? 2 : 0) + (w->params->label ? 1 : 0);
     w->blind_at = w->grid_bytes;
     w->grid_bytes += n_blind * sizeof *w->blind;
     w->region[MAIN].at = add_blind(w, tsdf ? "tsdf" : "log_odds", n, 4, VX__NVDB_FLOAT,
@@ -147,6 +147,12 @@ static void lay_out_blind(struct writer *w)
     if (tsdf)
         w->region[WEIGHT].at = add_blind(w, "weight", n, 4, VX__NVDB_FLOAT, 0);
     w->region[VALUE].at = add_blind(w, VX__NVDB_VALUE, n, 4, VX__NVDB_UINT32, 0);
+    if (w->params->colour) {
+        w->region[RGBA].at = add_blind(w, "colour", n, 4, VX__NVDB_RGBA8, 0);
+        w->region[COLOUR].at = add_blind(w, VX__NVDB_COLOUR, n, 4, VX__NVDB_UINT32, 0);
+    }
+    if (w->params->label)
+        w->region[LABEL].at = add_blind(w, VX__NVDB_LABEL, n, 4, VX__NVDB_UINT32, 0);
     w->ours_at = add_bytes(w, VX__NVDB_OURS, sizeof(struct vx__nvdb_ours));
     w->region[TILES].at = add_bytes(w, VX__NVDB_TILES, l->n_tile_words * sizeof(struct vx__nvdb_free_tiles));
     w->region[PART].at = add_bytes(w, VX__NVDB_FREE, l->n_part * sizeof(struct vx__nvdb_free_leaf));
@@ -191,8 +197,12 @@ static vx_err make_room(struct writer *w)
     w->upper = malloc(sizeof *w->upper);
     w->lower = malloc(sizeof *w->lower);
     bool ok = w->tile && w->upper && w->lower;
-    for (int i = 0; i < N_REGIONS; i++)
-        ok &= (w->region[i].buffer = malloc(BUFFER_BYTES)) != NULL;
+    for (int i = 0; i < N_REGIONS; i++) {
+        const bool wanted = i == LABEL                 ? w->params->label
+                            : i == RGBA || i == COLOUR ? w->params->colour
+                                                       : true;
+        ok &= !wanted || (w->region[i].buffer = malloc(BUFFER_BYTES)) != NULL;
+    }
     return ok ? VX_OK : vx_fail(w->detail, VX_E_NOMEM, "", "no memory for the export");
 }
 
@@ -260,9 +270,28 @@ static float value_of(const struct writer *w, uint32_t v)
     return (float)(vxk_tsdf_distance(v) * w->unit); /* log-odds lie in the same 16 bits */
 }
 
-static vx_err put_index_leaf(struct writer *w, const struct vx__nvdb_leaf *head, const uint32_t *value,
-                             uint32_t n)
+/* Colours of n voxels, for others and exactly, and labels; index 0 has none (NULL). */
+static vx_err put_channels(struct writer *w, const uint32_t *colour, const uint32_t *label, uint32_t n)
 {
+    uint32_t rgba[512];
+    static const uint32_t none = 0;
+    if (w->params->colour) {
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t c = colour ? colour[k] : 0;
+            rgba[k] = vxk_colour_weight(c) ? 0xff000000u : 0;
+            for (uint32_t part = 0; part < 3 && rgba[k]; part++)
+                rgba[k] |= vxk_minu((vxk_colour_part(c, part) + 1) / 2, 255) << 8 * part;
+        }
+        VX_TRY_RET(put(w, RGBA, rgba, n * 4));
+        VX_TRY_RET(put(w, COLOUR, colour ? colour : &none, n * 4));
+    }
+    return w->params->label ? put(w, LABEL, label ? label : &none, n * 4) : VX_OK;
+}
+
+static vx_err put_index_leaf(struct writer *w, const struct vx__nvdb_leaf *head, uint32_t from, uint32_t n)
+{
+    const struct vx__nvdb_batch *b = &w->gather.batch;
+    const uint32_t *value = b->value + from;
     struct vx__nvdb_leaf_index leaf = {.head = *head, .first = w->n_active + 1};
     float main_[512], weight[512];
     uint32_t before = 0;
@@ -278,6 +307,7 @@ static vx_err put_index_leaf(struct writer *w, const struct vx__nvdb_leaf *head,
     VX_TRY_RET(put(w, MAIN, main_, n * 4));
     if (w->params->mode == VX_TSDF)
         VX_TRY_RET(put(w, WEIGHT, weight, n * 4));
+    VX_TRY_RET(put_channels(w, b->colour ? b->colour + from : NULL, b->label ? b->label + from : NULL, n));
     return put(w, VALUE, value, n * 4);
 }
 
@@ -310,8 +340,7 @@ static vx_err put_leaf(struct writer *w, uint32_t slot, const int32_t at[3], uin
     lower->table[slot] =
         (int64_t)(w->leaf_at + w->n_leaves * w->leaf_bytes - (w->lower_at + w->n_lower * sizeof *lower));
     box_add(&lower->box, &box);
-    VX_TRY_RET(w->flat ? put_float_leaf(w, &head, b->value + from)
-                       : put_index_leaf(w, &head, b->value + from, n));
+    VX_TRY_RET(w->flat ? put_float_leaf(w, &head, b->value + from) : put_index_leaf(w, &head, from, n));
     w->n_leaves++;
     w->n_active += n;
     return VX_OK;
@@ -406,6 +435,7 @@ static vx_err put_chunks(struct writer *w)
         if (w->params->mode == VX_TSDF)
             VX_TRY_RET(put(w, WEIGHT, &background[1], 4));
         VX_TRY_RET(put(w, VALUE, &zero, 4));
+        VX_TRY_RET(put_channels(w, NULL, NULL, 1));
     }
     for (;;) {
         VX_TRY_RET(watch(w));

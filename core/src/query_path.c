@@ -2,13 +2,18 @@
 #include "esdf.h"
 #include "query_ask.h"
 #include "vx/planning.h"
+#include "work.h"
 
+#include <math.h>
 #include <stddef.h>
 
 enum {
     MOST_SPHERES = 4096,
     MOST_WAYPOINTS = 4096,
-    MOST_ELEMENTS = 1 << 26, /* of one launch */
+    MOST_ELEMENTS = 1 << 26, /* of one batch */
+    FIRST_STAGE = 1 << 16,
+    MOST_LISTED = 1 << 19,                               /* elements of a stage */
+    MOST_STAGES = 3 + (MOST_ELEMENTS / MOST_LISTED) + 1, /* 2^16, 2^17, 2^18 of them first */
     MOST_PATHS = 1 << 20,
     MOST_BYTES = 1 << 26, /* of their poses */
     FEWEST_AT_ONCE = 1 << 10,
@@ -35,24 +40,65 @@ static uint32_t n_segments(const struct vx_paths *p)
     return p->n_waypoints > 1 ? p->n_waypoints - 1 : 1;
 }
 
-/* An element can take 16,000 samples, so one path can keep the device for hours. */
-static vx_err sweep(const struct vx__session *s, struct vxk_query_path_args *a, uint32_t n)
+/* How far from its origin a robot has a sphere's centre, metres. */
+static float reach_of(const struct vx_paths *p)
 {
-    struct vxk_queue *q = s->rs->queue;
+    float most = 0;
+
+    for (uint32_t i = 0; i < p->n_spheres; i++) {
+        const float *c = p->spheres + 4 * (size_t)i;
+        most = fmaxf(most, c[0] * c[0] + c[1] * c[1] + c[2] * c[2]);
+    }
+    return sqrtf(most);
+}
+
+/* A list on which there may be long ways.  Each can take 16,000 samples, so they could keep the device for
+ * hours: a few at first. */
+static vx_err march_long(const struct vx__session *s, struct vxk_query_path_args *a, struct vx__work *w)
+{
+    struct vxk_path_counters listed;
     uint32_t at_once = FIRST_AT_ONCE;
 
-    for (a->first = 0; a->first < n;) {
-        const uint32_t part = smaller(n - a->first, at_once);
+    VX_TRY_RET(vx__work_read(w, &listed, a->counters, sizeof listed));
+    for (a->entry = 0; a->entry < listed.n;) {
+        const uint32_t part = smaller(listed.n - a->entry, at_once);
         const double start_s = vx__now_s();
 
-        VX_TRY_RET(VXK_LAUNCH(q, query_path, a, part));
-        a->first += part;
-        if (a->first == n)
-            return VX_OK;
-        VX_TRY_RET(q->dev->ops->wait(q));
+        VX_TRY_RET(VXK_LAUNCH(w->q, query_path, a, part));
+        VX_TRY_RET(w->q->dev->ops->wait(w->q));
+        a->entry += part;
         if (vx__cancelled(s->options))
             return vx_fail(s->detail, VX_E_CANCELLED, "", "given up on the way");
-        at_once = vx__pace(at_once, vx__now_s() - start_s, FEWEST_AT_ONCE, MOST_ELEMENTS);
+        at_once = vx__pace(at_once, vx__now_s() - start_s, FEWEST_AT_ONCE, MOST_LISTED);
+    }
+    return VX_OK;
+}
+
+/* All ways in stages, the first segments first: a path that touches something early drops out of the later
+ * ones.  The host waits between them only where long ways may be among them. */
+static vx_err sweep(const struct vx__session *s, struct vxk_query_path_args *a, struct vx__work *w)
+{
+    const uint32_t n = a->n_paths * a->n_segments * a->n_spheres;
+    struct vxk_path_counters *counters = vx__work_filled(w, MOST_STAGES + 1, sizeof *counters, 0), legs;
+    uint32_t at_once = FIRST_STAGE;
+
+    a->list = vx__work_get(w, smaller(n, MOST_LISTED), sizeof *a->list);
+    a->legs = vx__work_get(w, (uint64_t)a->n_paths * a->n_segments, sizeof *a->legs);
+    VX_TRY_RET(w->err);
+    a->counters = counters;
+    VX_TRY_RET(VXK_LAUNCH(w->q, query_path_legs, a, a->n_paths * a->n_segments));
+    VX_TRY_RET(vx__work_read(w, &legs, counters, sizeof legs));
+    for (a->first = 0; a->first < n; at_once = smaller(2 * at_once, MOST_LISTED)) {
+        const uint32_t part = smaller(n - a->first, at_once);
+
+        if (a->first && vx__cancelled(s->options))
+            return vx_fail(s->detail, VX_E_CANCELLED, "", "given up on the way");
+        a->counters++;
+        a->entry = 0;
+        VX_TRY_RET(VXK_LAUNCH(w->q, query_path_list, a, part));
+        VX_TRY_RET(legs.n_long ? march_long(s, a, w)
+                               : VXK_LAUNCH_COUNTED(w->q, query_path, a, &a->counters->n, 1, part));
+        a->first += part;
     }
     return VX_OK;
 }
@@ -65,14 +111,24 @@ static vx_err launch_paths(const struct vx__session *s, const struct vx__questio
                                     .poses = b->in,
                                     .spheres = b->common,
                                     .out = b->out,
+                                    .n_paths = b->n,
                                     .n_waypoints = p->n_waypoints,
                                     .n_segments = n_segments(p),
                                     .n_spheres = p->n_spheres,
-                                    .unknown = p->unknown};
+                                    .unknown = p->unknown,
+                                    .reach = (float)(reach_of(p) / s->q.voxel_m)};
+    struct vx__work w;
+    vx_err err;
 
-    VX_TRY_RET(VXK_LAUNCH(s->rs->queue, query_path_begin, &a, b->n));
-    VX_TRY_RET(sweep(s, &a, b->n * a.n_segments * a.n_spheres));
-    return VXK_LAUNCH(s->rs->queue, query_path_end, &a, b->n);
+    vx__work_init(&w, s->map, s->rs->queue, s->detail);
+    VX_TRY(VXK_LAUNCH(s->rs->queue, query_path_begin, &a, b->n));
+    VX_TRY(sweep(s, &a, &w));
+    VX_TRY(VXK_LAUNCH(s->rs->queue, query_path_cut, &a, b->n));
+    VX_TRY(VXK_LAUNCH(s->rs->queue, query_path_touch, &a, b->n * a.n_spheres));
+    VX_TRY(VXK_LAUNCH(s->rs->queue, query_path_end, &a, b->n));
+fail:
+    vx__work_drop(&w, 0);
+    return err;
 }
 
 vx_err vx_query_paths(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],

@@ -17,6 +17,7 @@ enum {
 };
 
 _Static_assert(sizeof(struct vxk_box_answer) == sizeof(struct vx_box_answer) &&
+                   sizeof(struct vxk_point_unknown_answer) == sizeof(struct vx_point_unknown_answer) &&
                    sizeof(struct vxk_slice_cell) == sizeof(struct vx_slice_cell) &&
                    sizeof(struct vxk_explanation) == sizeof(struct vx_explanation) &&
                    offsetof(struct vxk_explanation, unknown_distance_m) ==
@@ -127,6 +128,30 @@ vx_err vx_query_unknown(struct vx_map *map, const struct vx_query_options *optio
                                           .launch = launch_unknown};
 
     return vx__ask(map, options, origin_m, &k, points, n, distance_m, reply, detail);
+}
+
+static vx_err launch_points_unknown(const struct vx__session *s, const struct vx__question *k,
+                                    const struct vx__batch *b)
+{
+    struct vxk_query_points_unknown_args a = {.q = s->q, .points = b->in, .out = b->out};
+
+    (void)k;
+    return VXK_LAUNCH(s->rs->queue, query_points_unknown, &a, b->n);
+}
+
+vx_err vx_query_points_unknown(struct vx_map *map, const struct vx_query_options *options,
+                               const double origin_m[3], const float *points, uint32_t n,
+                               struct vx_point_unknown_answer *answers, struct vx_reply *reply,
+                               struct vx_detail *detail)
+{
+    static const struct vx__question k = {.in_bytes = 3 * sizeof(float),
+                                          .out_bytes = sizeof *answers,
+                                          .with_esdf = true,
+                                          .start = FIRST_PLACES,
+                                          .direct = true,
+                                          .launch = launch_points_unknown};
+
+    return vx__ask(map, options, origin_m, &k, points, n, answers, reply, detail);
 }
 
 static vx_err launch_explain(const struct vx__session *s, const struct vx__question *k,

@@ -56,6 +56,8 @@ static const struct key keys[] = {
     {"map_defaults.limit_bytes", COUNT, AT(map_defaults.limit_bytes), 0, 64 * TIB, NULL, "0"},
     {"map_defaults.half_life_s", REAL, AT(map_defaults.half_life_s), 0, 100000, NULL, "0"},
     {"map_defaults.forget_radius_m", REAL, AT(map_defaults.forget_radius_m), 0, 1000000, NULL, "0"},
+    {"map_defaults.colour", COUNT, AT(map_defaults.colour), 0, 1, NULL, "0"},
+    {"map_defaults.label", COUNT, AT(map_defaults.label), 0, 1, NULL, "0"},
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
 

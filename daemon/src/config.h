@@ -38,6 +38,7 @@ struct vxd_map_defaults {
     uint64_t limit_bytes;
     double half_life_s;
     double forget_radius_m;
+    uint64_t colour, label; /* 0 or 1 */
 };
 
 struct vxd_config {

@@ -177,6 +177,8 @@ void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__
     out->limit_bytes = defaults->limit_bytes;
     out->half_life_s = defaults->half_life_s;
     out->forget_radius_m = defaults->forget_radius_m;
+    out->colour = defaults->colour;
+    out->label = defaults->label;
     if (!wire)
         return;
     out->voxel_size_m = wire->voxel_size_m;
@@ -200,6 +202,8 @@ void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__
         out->forget_radius_m = wire->forget_radius_m;
     out->decay_spares_seen = wire->decay_spares_seen;
     out->sweep_words = wire->sweep_words;
+    out->colour |= wire->colour;
+    out->label |= wire->label;
 }
 
 void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp_ns, bool frame)
@@ -207,6 +211,8 @@ void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp
     map->newest.epoch = epoch;
     map->newest.newest_stamp_ns = newest_stamp_ns;
     map->integrated_ns = frame ? vxd_now_ns() : 0;
+    if (frame)
+        vxd_refresh_after_commit(map);
 }
 
 void vxd_map_state_fill(const struct vxd_map *map, const struct vx_reply *reply, Voxeld__V1__MapState *out)

@@ -5,6 +5,7 @@
 #ifndef VXD_MAP_H
 #define VXD_MAP_H
 
+#include "refresh.h"
 #include "request.h"
 #include "vx/map.h"
 
@@ -23,6 +24,7 @@ struct vxd_map {
     uint32_t n_requests;       /* that hold it */
     uint32_t n_waiting_frames; /* accepted, not yet done */
     uint64_t n_refused;        /* frames refused before they reached the core */
+    struct vxd_refresh refresh;
     struct vxd_request *deleter;
     struct vxd_stream *streams;
     uint32_t n_streams;

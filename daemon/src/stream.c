@@ -157,7 +157,7 @@ static void ack(struct vxd_session *session, const struct vxd_frame *frame, Voxe
     Voxeld__V1__Ack body = VOXELD__V1__ACK__INIT;
     Voxeld__V1__MapState map;
     Voxeld__V1__Counts counts;
-    Voxeld__V1__Warning warnings[2];
+    Voxeld__V1__Warning warnings[3];
     struct vx_reply reply = frame->stream->map->newest;
     bool integrated = level == VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED && !superseded;
     if (integrated)
@@ -175,6 +175,8 @@ static void ack(struct vxd_session *session, const struct vxd_frame *frame, Voxe
         warnings[body.n_warnings++] = VOXELD__V1__WARNING__WARNING_ALL_BEYOND;
     if (integrated && frame->result.warnings & VX_WARN_EMPTY)
         warnings[body.n_warnings++] = VOXELD__V1__WARNING__WARNING_EMPTY;
+    if (integrated && frame->result.warnings & VX_WARN_UNUSED_CHANNEL)
+        warnings[body.n_warnings++] = VOXELD__V1__WARNING__WARNING_UNUSED_CHANNEL;
     body.grown_bytes = integrated ? frame->result.grown_bytes : 0;
     header.req_id = frame->req_id;
     header.body_case = VOXELD__V1__HEADER__BODY_ACK;

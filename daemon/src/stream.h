@@ -18,7 +18,7 @@ struct vxd_stream {
     uint64_t id;
 
     enum vx_sensor sensor;
-    double min_range_m, max_range_m, no_return_value;
+    double min_range_m, max_range_m, no_return_value, intensity_white;
     bool invalid_zero, no_carving, latest, ack_received;
 
     uint32_t credit_frames;

@@ -35,6 +35,12 @@ VXK_FN void vxk_digest_word(const struct vxk_digest_word_args *a, uint32_t i)
             vxk_sha256_u64(&s, l->free[x]);
         for (uint32_t k = 0; k < l->n_active; k++)
             vxk_sha256_u32(&s, a->g.values[vxk_leaf_value_index(l, k)]);
+        if (a->g.colours)
+            for (uint32_t k = 0; k < l->n_active; k++)
+                vxk_sha256_u32(&s, a->g.colours[vxk_leaf_value_index(l, k)]);
+        if (a->g.labels)
+            for (uint32_t k = 0; k < l->n_active; k++)
+                vxk_sha256_u32(&s, a->g.labels[vxk_leaf_value_index(l, k)]);
     }
     vxk_sha256_end(&s, out);
 }

@@ -8,6 +8,7 @@
 
 #include "esdf_cells.h"
 #include "esdf_field.h"
+#include "esdf_outline.h"
 #include "esdf_pass.h"
 #include "esdf_plan.h"
 #include "esdf_site.h"

@@ -31,11 +31,22 @@ enum { VXK_ESDF_PAGE_BYTES = VXK_ESDF_PAGE * (512 * 2 + 16 + 4) /* leaves, their
  * (vx/query.h). */
 enum { VXK_STATE_UNKNOWN = 0, VXK_STATE_FREE = 1, VXK_STATE_OCCUPIED = 2 };
 
+/* What the cells of a word hold, a bit each.  Of a chunk that the field does not know: near and occupied 0,
+ * unknown what is no free tile. */
+struct vxk_outline {   /* 32 bytes */
+    uint64_t near;     /* some voxel is within R of a surface: there is a leaf */
+    uint64_t unknown;  /* some voxel is unknown */
+    uint64_t occupied; /* some voxel is occupied */
+    uint64_t made;     /* VXK_OUTLINE_MADE, or every bit of all four is set */
+};
+enum { VXK_OUTLINE_MADE = 0 };
+
 struct vxk_esdf {
-    const uint64_t *keys;   /* [slot_mask + 1] chunk keys, open addressing, VXK_NO_KEY = empty */
-    const uint32_t *index;  /* [slot_mask + 1] number of the slot's chunk */
-    const uint32_t *table;  /* [chunks][4096] leaf number by place in the chunk, or VXK_NONE */
-    uint16_t *const *pages; /* vxk_esdf_voxels */
+    const uint64_t *keys;              /* [slot_mask + 1] chunk keys, open addressing, VXK_NO_KEY = empty */
+    const uint32_t *index;             /* [slot_mask + 1] number of the slot's chunk */
+    const uint32_t *table;             /* [chunks][4096] leaf number by place in the chunk, or VXK_NONE */
+    uint16_t *const *pages;            /* vxk_esdf_voxels */
+    const struct vxk_outline *outline; /* [chunks][64] */
     uint32_t slot_mask;
     uint32_t radius; /* R, voxels */
     uint32_t scale;  /* K: 4, 2 or 1 */

@@ -334,14 +334,6 @@ VXK_FN void vxk_esdf_move(const struct vxk_esdf_args *a, uint32_t i)
     }
 }
 
-/* Remembers which words of the map hold something.  Element: chunk i >> 6, word i & 63. */
-#define vxk_esdf_remember_args vxk_esdf_args
-VXK_FN void vxk_esdf_remember(const struct vxk_esdf_args *a, uint32_t i)
-{
-    const struct vxk_chunk *v = vxk_esdf_chunk(a, i >> 6);
-    a->held[i] = v && (v->word[i & 63].leaf | v->word[i & 63].tile) != 0;
-}
-
 /* Puts the chunks of a field into its larger table.  Element: a chunk. */
 #define vxk_esdf_rehash_args vxk_esdf_args
 VXK_FN void vxk_esdf_rehash(const struct vxk_esdf_args *a, uint32_t i)

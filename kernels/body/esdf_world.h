@@ -39,6 +39,7 @@ struct vxk_esdf_args {
     uint32_t *version;   /* [max_chunks] the map's version of the chunk, VXK_NONE */
     uint8_t *held;       /* [max_chunks * 64] the word held something when the field was last up to date */
     uint32_t *table;     /* [max_chunks][4096] */
+    struct vxk_outline *outline; /* [max_chunks * 64] */
     uint16_t **pages;
     uint32_t *free_leaf; /* stack of leaf numbers to use again */
 

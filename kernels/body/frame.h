@@ -2,6 +2,7 @@
 #ifndef VXK_BODY_FRAME_H
 #define VXK_BODY_FRAME_H
 
+#include "frame_channels.h"
 #include "frame_clean.h"
 #include "frame_commit.h"
 #include "frame_depth.h"

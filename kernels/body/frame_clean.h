@@ -33,6 +33,26 @@ VXK_FN int vxk_flies(float d, float p, float q, float jump)
     return p > 0.0f && q > 0.0f && ((p - d > jump && d - q > jump) || (q - d > jump && d - p > jump));
 }
 
+/* The pixel of the image as it came that shows what pixel (u, v) of the pinhole camera would; 0: none does.
+ */
+VXK_FN int vxk_bent_pixel(const struct vxk_frame_args *a, int32_t *u, int32_t *v)
+{
+    const struct vxk_frame *f = &a->f;
+    const struct vxk_clean *c = &a->clean;
+    float x = ((float)*u - f->cx) / f->fx, y = ((float)*v - f->cy) / f->fy, r2 = x * x + y * y;
+    float radial = 1.0f + r2 * (c->k[0] + r2 * (c->k[1] + r2 * c->k[4]));
+    float bx = x * radial + (2.0f * c->k[2] * x * y + c->k[3] * (r2 + 2.0f * x * x));
+    float by = y * radial + (c->k[2] * (r2 + 2.0f * y * y) + 2.0f * c->k[3] * x * y);
+    int ok;
+    bx = bx * f->fx + f->cx;
+    by = by * f->fy + f->cy;
+    ok = radial > 0.0f && bx > -0.5f && by > -0.5f && bx < (float)f->width - 0.5f &&
+         by < (float)f->height - 0.5f;
+    *u = ok ? vxk_mini(vxk_maxi(vxk_rint(bx), 0), f->width - 1) : 0;
+    *v = ok ? vxk_mini(vxk_maxi(vxk_rint(by), 0), f->height - 1) : 0;
+    return ok;
+}
+
 /* Element: a pixel. */
 #define vxk_frame_clean_args vxk_frame_args
 VXK_FN void vxk_frame_clean(const struct vxk_frame_args *a, uint32_t i)
@@ -42,18 +62,8 @@ VXK_FN void vxk_frame_clean(const struct vxk_frame_args *a, uint32_t i)
     int32_t v = (int32_t)i / f->width, u = (int32_t)i - v * f->width;
     int ok = 1;
     uint32_t at;
-    if (c->bent) {
-        float x = ((float)u - f->cx) / f->fx, y = ((float)v - f->cy) / f->fy, r2 = x * x + y * y;
-        float radial = 1.0f + r2 * (c->k[0] + r2 * (c->k[1] + r2 * c->k[4]));
-        float bx = x * radial + (2.0f * c->k[2] * x * y + c->k[3] * (r2 + 2.0f * x * x));
-        float by = y * radial + (c->k[2] * (r2 + 2.0f * y * y) + 2.0f * c->k[3] * x * y);
-        bx = bx * f->fx + f->cx;
-        by = by * f->fy + f->cy;
-        ok = radial > 0.0f && bx > -0.5f && by > -0.5f && bx < (float)f->width - 0.5f &&
-             by < (float)f->height - 0.5f;
-        u = ok ? vxk_mini(vxk_maxi(vxk_rint(bx), 0), f->width - 1) : 0;
-        v = ok ? vxk_mini(vxk_maxi(vxk_rint(by), 0), f->height - 1) : 0;
-    }
+    if (c->bent)
+        ok = vxk_bent_pixel(a, &u, &v);
     at = (uint32_t)v * (uint32_t)f->width + (uint32_t)u;
     ok = ok && !(c->mask && !c->mask[at]);
     if (ok && c->edge > 0.0f) {

@@ -146,10 +146,10 @@ VXK_FN void vxk_frame_gate(const struct vxk_frame_args *a, uint32_t i)
         fits = fits && n->n_new[k] <= a->n_fresh[k] && n->n_old[k] <= a->room_old[k];
     need = (uint64_t)n->n_new[VXK_PAGE_CHUNK] * sizeof(struct vxk_chunk) +
            (uint64_t)n->n_new[VXK_PAGE_LEAVES] * (VXK_LEAVES_A_PAGE * sizeof(struct vxk_leaf)) +
-           (uint64_t)n->n_new[VXK_PAGE_VALUES] * (VXK_VALUES_A_PAGE * 4);
+           (uint64_t)n->n_new[VXK_PAGE_VALUES] * a->value_page_bytes;
     back = (uint64_t)n->n_old[VXK_PAGE_CHUNK] * sizeof(struct vxk_chunk) +
            (uint64_t)n->n_old[VXK_PAGE_LEAVES] * (VXK_LEAVES_A_PAGE * sizeof(struct vxk_leaf)) +
-           (uint64_t)n->n_old[VXK_PAGE_VALUES] * (VXK_VALUES_A_PAGE * 4);
+           (uint64_t)n->n_old[VXK_PAGE_VALUES] * a->value_page_bytes;
     fits = fits && need <= back + a->room_bytes;
     n->fits = fits;
     n->go_records = fits ? n->n_records : 0;

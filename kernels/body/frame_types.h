@@ -258,6 +258,17 @@ struct vxk_clean {
     void *out;           /* [height][width] in the same encoding, 0 where there is nothing */
 };
 
+/* What a frame brings for a map's channels: one item a reading, as they came. */
+struct vxk_channels {
+    const uint8_t *colour;  /* [readings][3] red, green, blue, or NULL */
+    const float *intensity; /* [readings], instead of a colour, or NULL */
+    const uint8_t *label;   /* [readings] 0 = none; or NULL */
+    uint32_t *owner;        /* LiDAR: [hit voxels] nearness << 24 | complement of the ray; 0 = no ray */
+    float intensity_scale;  /* to levels of grey */
+    int32_t reserved;
+    uint64_t salt; /* of the frame's rounding */
+};
+
 /* The arguments of every frame kernel. */
 struct vxk_frame_args {
     struct vxk_frame f;
@@ -272,13 +283,17 @@ struct vxk_frame_args {
     uint64_t room_bytes;
     struct vxk_fade fade;
     struct vxk_clean clean;
+    struct vxk_channels channels;
     /* commit */
     uint64_t *keys; /* the map's table, written */
     uint32_t *heads;
     struct vxk_chunk *chunks; /* the pools, written */
     struct vxk_leaf *leaves;
     uint32_t *values;
-    uint32_t epoch; /* of this frame */
+    uint32_t *colours;         /* NULL: the map has none */
+    uint16_t *labels;          /* likewise */
+    uint32_t value_page_bytes; /* channels included */
+    uint32_t epoch;            /* of this frame */
 };
 
 #endif

@@ -11,6 +11,9 @@
  * values.  The r-th leaf of a word (r = rank of its bit) is record r & 7 of page word.page[r >> 3].  The
  * values of a word's active voxels are one running array in leaf order, cut into pages; leaf.page[] names the
  * (at most three) pages that a leaf's values are on and leaf.first its first value's place on page[0].
+ * channel what a map with colour or labels keeps beside a value: value i has its colour in colours[i], its
+ * label in labels[i].  A page of such a map's pool is these three pieces under one id, so that channels come,
+ * stay and go with the values; the values of a map without channels are pages of a pool of their own.
  *
  * Every chunk version is immutable once its epoch is published.  `head` of the table is the newest version of
  * a chunk; older ones hang behind it by `prev`, so that a reader that pinned epoch E takes the first with
@@ -63,6 +66,8 @@ struct vxk_grid {
     const struct vxk_chunk *chunks;
     const struct vxk_leaf *leaves; /* page p = leaves[8 p ..] */
     const uint32_t *values;        /* page p = values[256 p ..]; TSDF: vxk_tsdf_* below */
+    const uint32_t *colours;       /* beside the values, vxk_colour_*; NULL: the map has none */
+    const uint16_t *labels;        /* likewise, vxk_label_* */
 };
 
 VXK_FN uint64_t vxk_mix64(uint64_t x)
@@ -235,6 +240,26 @@ VXK_FN uint32_t vxk_tsdf_weight(uint32_t v)
 VXK_FN uint32_t vxk_tsdf_pack(int32_t t, uint32_t w)
 {
     return (uint32_t)(uint16_t)(int16_t)t | w << 16;
+}
+
+/* Colour: red, green, blue in steps of half a level (0 .. 510), 9 bits each from bit 0, weight 0 .. 31 in
+ * bits 27 .. 31; 0 = none yet. */
+VXK_FN uint32_t vxk_colour_part(uint32_t c, uint32_t k)
+{
+    return c >> (9 * k) & 511;
+}
+VXK_FN uint32_t vxk_colour_weight(uint32_t c)
+{
+    return c >> 27;
+}
+/* Label in the low byte (0 = none), its confidence in the high one. */
+VXK_FN uint32_t vxk_label_of(uint32_t l)
+{
+    return l & 255;
+}
+VXK_FN uint32_t vxk_label_trust(uint32_t l)
+{
+    return l >> 8;
 }
 
 #endif

@@ -81,13 +81,20 @@ struct vxk_load_values_args {
     const uint32_t *version, *leaf;
     const uint32_t *first; /* [leaves] values before it */
     uint32_t *out;
+    uint32_t *colour, *label; /* beside them; NULL: the map has none, or they are not wanted */
 };
 VXK_FN void vxk_load_values(const struct vxk_load_values_args *a, uint32_t i)
 {
     const struct vxk_leaf *l = vxk_load_leaf_of(&a->g, a->version, a->leaf[i >> 3]);
     uint32_t *out = a->out + a->first[i >> 3], k = (i & 7) * 64, end = vxk_minu(k + 64, l->n_active);
-    for (; k < end; k++)
-        out[k] = a->g.values[vxk_leaf_value_index(l, k)];
+    for (; k < end; k++) {
+        uint64_t from = vxk_leaf_value_index(l, k), to = a->first[i >> 3] + (uint64_t)k;
+        out[k] = a->g.values[from];
+        if (a->colour)
+            a->colour[to] = a->g.colours[from];
+        if (a->label)
+            a->label[to] = a->g.labels[from];
+    }
 }
 
 /* ------------------------------------------------------------------ into a map */
@@ -110,11 +117,14 @@ struct vxk_load_args {
     const uint64_t *key; /* [chunks] */
     const struct vxk_load_in_word *word;
     const struct vxk_load_in_leaf *leaf;
-    const uint32_t *value; /* [value pages][256] */
+    const uint32_t *value;  /* [value pages][256] */
+    const uint32_t *colour; /* likewise; NULL: the map has none */
+    const uint16_t *label;
     const uint32_t *new_chunk, *new_leaf_page, *new_value_page;
     struct vxk_chunk *chunks;
     struct vxk_leaf *leaves;
-    uint32_t *values;
+    uint32_t *values, *colours;
+    uint16_t *labels;
     uint64_t *keys; /* the map's table */
     uint32_t *heads;
     uint32_t slot_mask, epoch;
@@ -166,7 +176,12 @@ VXK_FN void vxk_load_leaf(const struct vxk_load_args *a, uint32_t i)
 #define vxk_load_page_args vxk_load_args
 VXK_FN void vxk_load_page(const struct vxk_load_args *a, uint32_t i)
 {
-    a->values[(uint64_t)a->new_value_page[i >> 8] * VXK_VALUES_A_PAGE + (i & 255)] = a->value[i];
+    uint64_t to = (uint64_t)a->new_value_page[i >> 8] * VXK_VALUES_A_PAGE + (i & 255);
+    a->values[to] = a->value[i];
+    if (a->colour)
+        a->colours[to] = a->colour[i];
+    if (a->label)
+        a->labels[to] = a->label[i];
 }
 
 /* Element: a chunk: its header, then its place in the table. */

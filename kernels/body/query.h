@@ -8,10 +8,12 @@
 
 #include "query_box.h"
 #include "query_explain.h"
+#include "query_outline.h"
 #include "query_path.h"
 #include "query_point.h"
 #include "query_ray.h"
 #include "query_slice.h"
 #include "query_sphere.h"
+#include "query_tint.h"
 
 #endif

@@ -87,6 +87,30 @@ VXK_FN void vxk_query_unknown(const struct vxk_query_unknown_args *a, uint32_t i
     a->out[i] = d <= (float)a->radius ? d * (float)a->q.voxel_m : a->q.undefined;
 }
 
+struct vxk_point_unknown_answer { /* vx_point_unknown_answer */
+    struct vxk_point_answer answer;
+    float unknown_distance_m;
+};
+/* Element: a point. */
+struct vxk_query_points_unknown_args {
+    struct vxk_query q;
+    const float *points; /* [n][3] */
+    struct vxk_point_unknown_answer *out;
+};
+VXK_FN void vxk_query_points_unknown(const struct vxk_query_points_unknown_args *a, uint32_t i)
+{
+    struct vxk_query_points_args points;
+    struct vxk_query_unknown_args unknown;
+    points.q = a->q;
+    points.points = unknown.points = a->points + 3 * (uint64_t)i;
+    points.out = &a->out[i].answer;
+    vxk_query_points(&points, 0);
+    unknown.q = a->q;
+    unknown.out = &a->out[i].unknown_distance_m;
+    unknown.radius = a->q.esdf.radius;
+    vxk_query_unknown(&unknown, 0);
+}
+
 /* vx_explanation; vx_why */
 enum { VXK_WHY_OUTSIDE, VXK_WHY_NEVER_SEEN, VXK_WHY_SEEN_EMPTY, VXK_WHY_FREE_CELL, VXK_WHY_MEASURED };
 struct vxk_explanation {

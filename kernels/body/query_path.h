@@ -2,8 +2,10 @@
  * query_path.h - a robot of spheres along a path: first contact, least clearance, where it meets unknown
  * space.
  *
- * An element sweeps one sphere between two way-points.  It advances by what the distance field says is clear,
- * so that nothing between the samples is missed.  Results of a path's elements meet in minima.
+ * An element is the way of one sphere between two way-points.  Most are decided by the outlines of the few
+ * words around: nothing is near.  The others are listed and marched along: by what the distance field says is
+ * clear, so that nothing between the samples is missed.  Results of a path's elements meet in minima, and
+ * what lies behind the first contact does not count: elements there may or may not be marched.
  */
 #ifndef VXK_BODY_QUERY_PATH_H
 #define VXK_BODY_QUERY_PATH_H
@@ -12,12 +14,18 @@
 
 /* vx_unknown */
 enum { VXK_UNKNOWN_REPORT = 0, VXK_UNKNOWN_FREE = 1, VXK_UNKNOWN_OCCUPIED = 2 };
-enum { VXK_PATH_MOST = 4096 /* voxels between way-points */ };
+enum {
+    VXK_PATH_MOST = 4096, /* voxels between way-points */
+    VXK_PATH_WIDE = 32,   /* voxels: longer ways are not decided at a glance, and marched apart */
+    VXK_PATH_GROUP = 8    /* places that are held against unknown space at once */
+};
 
-struct vxk_path_answer { /* vx_path_answer; before vxk_query_path_end: order-preserving numbers */
-    uint64_t first;      /* sphere below, place above: the least is the first contact */
+/* vx_path_answer.  Before vxk_query_path_end: numbers in the order of what they stand for, all ones = none.
+ */
+struct vxk_path_answer {
+    uint64_t first; /* sphere below, place above: the least is the first contact */
     uint32_t clearance, unknown;
-    uint32_t status, reserved;
+    uint32_t status, outside; /* outside: place from which on there is no answer; 0 in the end */
 };
 union vxk_bits {
     float f;
@@ -37,13 +45,33 @@ VXK_FN float vxk_ordered(uint32_t o)
     return b.f;
 }
 
+/* What the spheres of a robot share between two way-points; lengths in voxels. */
+struct vxk_path_leg {
+    int32_t v[3]; /* where the robot is half-way */
+    float f[3], q[4];
+    float moved, turned; /* how far it moves, and how much its quaternion gains; moved < 0: not a leg */
+};
+/* One sphere's way in short: half-way, the spot in its middle; how long it is at most. */
+struct vxk_path_glance {
+    struct vxk_spot middle;
+    float length, radius;
+};
+struct vxk_path_counters {
+    uint32_t n;      /* of the list */
+    uint32_t n_long; /* legs on which a sphere may go further than VXK_PATH_WIDE */
+};
 struct vxk_query_path_args {
     struct vxk_query q;
-    const float *poses;   /* [n][n_waypoints][7] */
+    const float *poses;   /* [n_paths][n_waypoints][7] */
     const float *spheres; /* [n_spheres][4] */
     struct vxk_path_answer *out;
-    uint32_t n_waypoints, n_segments, n_spheres, unknown;
-    uint32_t first; /* element of this launch of vxk_query_path */
+    struct vxk_path_leg *legs; /* [n_paths][n_segments] */
+    uint32_t *list;            /* what is to be marched: element << 3 | VXK_NEAR ... */
+    struct vxk_path_counters *counters;
+    uint32_t n_paths, n_waypoints, n_segments, n_spheres, unknown;
+    uint32_t first; /* element of this list: segment, path, sphere */
+    uint32_t entry; /* of this launch of vxk_query_path */
+    float reach;    /* how far from its origin the robot has a centre, voxels */
 };
 
 /* Element: a path. */
@@ -52,8 +80,8 @@ VXK_FN void vxk_query_path_begin(const struct vxk_query_path_args *a, uint32_t i
 {
     struct vxk_path_answer *o = &a->out[i];
     o->first = ~0ull;
-    o->clearance = o->unknown = VXK_NONE;
-    o->status = o->reserved = 0;
+    o->clearance = o->unknown = o->outside = VXK_NONE;
+    o->status = 0;
 }
 
 /* One sphere's way between two poses; lengths in voxels. */
@@ -83,6 +111,12 @@ VXK_FN int vxk_pose(const struct vxk_query *q, const float *p, double at[3], flo
         rotation[k] = rotation[k] / n;
     return 1;
 }
+/* No way of a sphere `off` from the robot's origin is longer.  The rotation's rate is at most 2 |turn| / |q
+ * in the middle|, and that is at least sqrt(1/2). */
+VXK_FN float vxk_way_length(float moved, float turned, float off)
+{
+    return moved + off * 2.83f * turned;
+}
 VXK_FN int vxk_way_make(const struct vxk_query_path_args *a, uint32_t path, uint32_t segment, uint32_t sphere,
                         struct vxk_way *w)
 {
@@ -105,14 +139,26 @@ VXK_FN int vxk_way_make(const struct vxk_query_path_args *a, uint32_t path, uint
         off = off + w->c[k] * w->c[k];
     }
     w->radius = (float)((double)s[3] / a->q.voxel_m);
-    /* The rotation's rate is at most 2 |turn| / |q in the middle|, and that is at least sqrt(1/2). */
-    w->length = vxk_sqrt(moved) + vxk_sqrt(off) * 2.83f * vxk_sqrt(turned);
+    w->length = vxk_way_length(vxk_sqrt(moved), vxk_sqrt(turned), vxk_sqrt(off));
     return w->length <= (float)VXK_PATH_MOST;
+}
+/* c turned by q: c + 2 w (q x c) + 2 q x (q x c). */
+VXK_FN void vxk_turn(const float q[4], const float c[3], float out[3])
+{
+    float u[3];
+    for (int k = 0; k < 3; k++) {
+        int x = (k + 1) % 3, y = (k + 2) % 3;
+        u[k] = 2.0f * (q[x] * c[y] - q[y] * c[x]);
+    }
+    for (int k = 0; k < 3; k++) {
+        int x = (k + 1) % 3, y = (k + 2) % 3;
+        out[k] = c[k] + q[3] * u[k] + (q[x] * u[y] - q[y] * u[x]);
+    }
 }
 /* The sphere's centre at s: false outside the voxel range. */
 VXK_FN int vxk_way_at(const struct vxk_way *w, float s, struct vxk_spot *out)
 {
-    float q[4], n = 0.0f, u[3], v[3];
+    float q[4], n = 0.0f, v[3];
     int ok = 1;
     for (int k = 0; k < 4; k++) {
         q[k] = w->q[k] + s * w->turn[k];
@@ -121,55 +167,146 @@ VXK_FN int vxk_way_at(const struct vxk_way *w, float s, struct vxk_spot *out)
     n = vxk_sqrt(n);
     for (int k = 0; k < 4; k++)
         q[k] = q[k] / n;
-    for (int k = 0; k < 3; k++) { /* c + 2 w (q x c) + 2 q x (q x c) */
-        int x = (k + 1) % 3, y = (k + 2) % 3;
-        u[k] = 2.0f * (q[x] * w->c[y] - q[y] * w->c[x]);
-    }
-    for (int k = 0; k < 3; k++) {
-        int x = (k + 1) % 3, y = (k + 2) % 3;
-        v[k] = w->c[k] + q[3] * u[k] + (q[x] * u[y] - q[y] * u[x]);
+    vxk_turn(q, w->c, v);
+    for (int k = 0; k < 3; k++)
         ok &= vxk_split(w->from[k] + (double)s * w->step[k] + (double)v[k], &out->v[k], &out->f[k]);
-    }
     return ok;
 }
 
-VXK_FN void vxk_path_flag(struct vxk_path_answer *o, uint32_t bits)
+VXK_FN uint32_t vxk_place_bits(float place)
 {
-    if ((vxk_load32(&o->status) & bits) != bits)
-        vxk_atomic_or32(&o->status, bits);
+    union vxk_bits b;
+    b.f = place;
+    return b.u;
 }
 VXK_FN void vxk_path_least(uint32_t *at, uint32_t value)
 {
-    if (value < vxk_load32(at))
+    if (value < vxk_peek32(at))
         vxk_atomic_min32(at, value);
 }
 VXK_FN void vxk_path_contact(struct vxk_path_answer *o, float place, uint32_t sphere)
 {
-    union vxk_bits b;
-    uint64_t first;
-    b.f = place;
-    first = (uint64_t)b.u << 32 | sphere;
-    if (first < vxk_load64(&o->first))
+    uint64_t first = (uint64_t)vxk_place_bits(place) << 32 | sphere;
+    if (first < vxk_peek64(&o->first))
         vxk_atomic_min64(&o->first, first);
-    vxk_path_flag(o, VXK_Q_COLLIDES);
+}
+/* True when the path is known to touch something before `place`: what is there does not count. */
+VXK_FN int vxk_path_over(const struct vxk_path_answer *o, float place)
+{
+    return vxk_place_bits(place) > (uint32_t)(vxk_peek64(&o->first) >> 32);
 }
 
-/* What is at a sample, in voxels. */
-struct vxk_path_sample {
-    float clear; /* no surface is nearer to the sphere's skin */
-    int has;     /* clear is a distance and not the end of reach */
-    int touches; /* something known */
-    uint32_t state;
-};
-VXK_FN void vxk_path_look(const struct vxk_query_path_args *a, const struct vxk_way *w,
-                          const struct vxk_spot *spot, struct vxk_esdf_cursor *cursor,
-                          struct vxk_path_sample *out)
+/* Element: path i / n_segments, segment i % n_segments. */
+#define vxk_query_path_legs_args vxk_query_path_args
+VXK_FN void vxk_query_path_legs(const struct vxk_query_path_args *a, uint32_t i)
 {
-    float d;
-    out->has = vxk_probe_distance(&a->q, cursor, spot, &d, &out->state);
-    out->clear = (out->has ? vxk_min(d, (float)a->q.esdf.radius) : (float)a->q.esdf.radius) - w->radius;
-    out->touches = (out->has && d <= w->radius) || out->state == VXK_STATE_OCCUPIED;
+    const float *p = a->poses + ((uint64_t)(i / a->n_segments) * a->n_waypoints + i % a->n_segments) * 7;
+    struct vxk_path_leg *leg = &a->legs[i];
+    double from[3], to[3];
+    float q1[4], q2[4], dot = 0.0f, n = 0.0f, turned = 0.0f, moved = 0.0f;
+    leg->moved = -1.0f;
+    if (!vxk_pose(&a->q, p, from, q1) || !vxk_pose(&a->q, a->n_waypoints > 1 ? p + 7 : p, to, q2))
+        return;
+    for (int k = 0; k < 4; k++)
+        dot = dot + q1[k] * q2[k];
+    for (int k = 0; k < 4; k++) {
+        float turn = (dot < 0.0f ? -q2[k] : q2[k]) - q1[k];
+        turned = turned + turn * turn;
+        leg->q[k] = q1[k] + 0.5f * turn;
+        n = n + leg->q[k] * leg->q[k];
+    }
+    n = vxk_sqrt(n);
+    for (int k = 0; k < 4; k++)
+        leg->q[k] = leg->q[k] / n;
+    for (int k = 0; k < 3; k++) {
+        double step = to[k] - from[k];
+        moved = moved + (float)(step * step);
+        if (!vxk_split(from[k] + 0.5 * step, &leg->v[k], &leg->f[k])) {
+            leg->v[k] = 134217727; /* the voxel range's end: nothing is decided there at a glance */
+            leg->f[k] = 0.0f;
+        }
+    }
+    leg->turned = vxk_sqrt(turned);
+    leg->moved = vxk_sqrt(moved);
+    if (vxk_way_length(leg->moved, leg->turned, a->reach) > 0.999f * (float)VXK_PATH_WIDE)
+        vxk_count_up(&a->counters->n_long);
 }
+
+/* A sphere's way between two way-points; false when it is none. */
+VXK_FN int vxk_path_see(const struct vxk_query_path_args *a, const struct vxk_path_leg *leg, uint32_t sphere,
+                        struct vxk_path_glance *g)
+{
+    const float *s = a->spheres + 4 * (uint64_t)sphere;
+    float c[3], v[3], off = 0.0f;
+    if (leg->moved < 0.0f)
+        return 0;
+    for (int k = 0; k < 3; k++) {
+        c[k] = (float)((double)s[k] / a->q.voxel_m);
+        off = off + c[k] * c[k];
+    }
+    g->radius = (float)((double)s[3] / a->q.voxel_m);
+    g->length = vxk_way_length(leg->moved, leg->turned, vxk_sqrt(off));
+    if (!(g->length <= (float)VXK_PATH_MOST))
+        return 0;
+    vxk_turn(leg->q, c, v);
+    for (int k = 0; k < 3; k++) {
+        g->middle.v[k] = leg->v[k];
+        g->middle.f[k] = leg->f[k] + v[k];
+    }
+    return 1;
+}
+/* What is around a way, as vxk_around: where none of it, the sphere touches nothing, has no distance within R
+ * and meets nothing unknown anywhere on it. */
+VXK_FN uint32_t vxk_path_around(const struct vxk_query_path_args *a, const struct vxk_path_glance *g)
+{
+    const struct vxk_spot *m = &g->middle;
+    struct vxk_extent inner, outer;
+    uint32_t all = a->unknown == VXK_UNKNOWN_FREE ? VXK_NEAR | VXK_HAS_OCCUPIED : VXK_AROUND_ALL;
+    float half = 0.5f * g->length + 0.1f, /* to any place of the way, and what rounding may add */
+        reach = half + g->radius + 0.5f;  /* ... to any voxel that counts as met */
+    if (g->length > (float)VXK_PATH_WIDE)
+        return all;
+    for (int k = 0; k < 3; k++) { /* a distance comes from the voxels around a place's own */
+        if (!(m->f[k] > -1e5f && m->f[k] < 1e5f) || m->v[k] < -134000000 || m->v[k] > 134000000)
+            return all;
+        inner.lo[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] - half) - 1;
+        inner.hi[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] + half) + 1;
+        outer.lo[k] = vxk_mini(m->v[k] + (int32_t)vxk_floor(m->f[k] - reach) - 1, inner.lo[k]);
+        outer.hi[k] = vxk_maxi(m->v[k] + (int32_t)vxk_floor(m->f[k] + reach) + 1, inner.hi[k]);
+    }
+    return vxk_around(&a->q, &inner, a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer) & all;
+}
+
+/* An element -> its path's answer, segment and sphere. */
+VXK_FN struct vxk_path_answer *vxk_path_of(const struct vxk_query_path_args *a, uint32_t n, uint32_t *segment,
+                                           uint32_t *sphere, uint32_t *path)
+{
+    *sphere = n % a->n_spheres;
+    n /= a->n_spheres;
+    *path = n % a->n_paths;
+    *segment = n / a->n_paths;
+    return &a->out[*path];
+}
+
+/* Lists the ways that are to be marched.  Element: a way, from `first` on. */
+#define vxk_query_path_list_args vxk_query_path_args
+VXK_FN void vxk_query_path_list(const struct vxk_query_path_args *a, uint32_t i)
+{
+    uint32_t segment, sphere, path, around, n = a->first + i;
+    struct vxk_path_answer *o = vxk_path_of(a, n, &segment, &sphere, &path);
+    struct vxk_path_glance g;
+    if (vxk_path_over(o, (float)segment))
+        return;
+    if (!vxk_path_see(a, &a->legs[(uint64_t)path * a->n_segments + segment], sphere, &g)) {
+        vxk_path_least(&o->outside, vxk_place_bits((float)segment));
+        return;
+    }
+    around = vxk_path_around(a, &g);
+    if (!around || (around == VXK_HAS_UNKNOWN && vxk_place_bits((float)segment) > vxk_peek32(&o->unknown)))
+        return;
+    a->list[vxk_count_up(&a->counters->n)] = n << 3 | around;
+}
+
 /* True when an unknown voxel's cube is within r of a spot. */
 VXK_FN int vxk_path_unknown(const struct vxk_query *q, const struct vxk_spot *spot, float r)
 {
@@ -180,36 +317,77 @@ VXK_FN int vxk_path_unknown(const struct vxk_query *q, const struct vxk_spot *sp
     vxk_ball_scan(q, &b);
     return (b.status & VXK_Q_TOUCHES_UNKNOWN) != 0;
 }
-
-/* How far a sphere may go from a sample.  Half of its clearance, so that what lies between two samples is
- * known to half of that; less what a centre's distance may be off inside its voxel.  Where unknown space
- * counts, occupied space behind it counts too, and that has no surface: short steps. */
-VXK_FN float vxk_path_step(const struct vxk_query_path_args *a, const struct vxk_path_sample *now)
+/* Where the sphere first meets unknown space, 0 .. 1: the first of evenly spread places, at most a voxel
+ * apart, at which an unknown voxel's cube is within its radius and half of what lies between them; 2:
+ * nowhere. A ball around several places first, since most of them meet nothing. */
+VXK_FN float vxk_path_meet(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,
+                           struct vxk_path_answer *o)
 {
-    float step = vxk_max(vxk_min(now->clear - 0.9f, 0.5f * now->clear), 0.25f);
-    if (a->unknown == VXK_UNKNOWN_FREE)
-        return step;
-    return vxk_min(step, now->state == VXK_STATE_UNKNOWN ? 0.5f : 1.0f);
+    int32_t n = (int32_t)vxk_ceil(w->length), k, last;
+    float part = n ? w->length / (float)n : 0.0f, reach = w->radius + 0.5f * part;
+    struct vxk_spot spot;
+    for (int32_t first = 0; first <= n; first = last + 1) {
+        float s = n ? (float)first / (float)n : 0.0f;
+        last = vxk_mini(first + VXK_PATH_GROUP - 1, n);
+        if (vxk_path_over(o, (float)segment + s))
+            return 2.0f;
+        if (last > first && vxk_way_at(w, 0.5f * (float)(first + last) / (float)n, &spot) &&
+            !vxk_path_unknown(&a->q, &spot, reach + 0.5f * (float)(last - first) * part + 0.05f))
+            continue;
+        for (k = first; k <= last; k++) {
+            s = n ? (float)k / (float)n : 0.0f;
+            if (!vxk_way_at(w, s, &spot)) {
+                vxk_path_least(&o->outside, vxk_place_bits((float)segment + s));
+                return 2.0f;
+            }
+            if (vxk_path_unknown(&a->q, &spot, reach))
+                return s;
+        }
+    }
+    return 2.0f;
 }
-/* Sweeps; *least = no surface is nearer to the sphere's skin anywhere on the way. */
-VXK_FN void vxk_path_sweep(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,
-                           uint32_t sphere, struct vxk_path_answer *o, float *least)
+
+/* What is at a sample, in voxels. */
+struct vxk_path_sample {
+    float clear; /* no surface is nearer to the sphere's skin */
+    int has;     /* clear is a distance and not the end of reach */
+    int touches; /* something known */
+    uint32_t state;
+};
+VXK_FN void vxk_path_look(const struct vxk_query_path_args *a, const struct vxk_way *w,
+                          const struct vxk_spot *spot, int states, struct vxk_esdf_cursor *cursor,
+                          struct vxk_path_sample *out)
+{
+    float d;
+    out->has = vxk_probe_distance(&a->q, cursor, spot, states, &d, &out->state);
+    out->clear = (out->has ? vxk_min(d, (float)a->q.esdf.radius) : (float)a->q.esdf.radius) - w->radius;
+    out->touches = (out->has && d <= w->radius) || out->state == VXK_STATE_OCCUPIED;
+}
+/* Marches until it touches something; *least = no surface is nearer to the sphere's skin anywhere on the way.
+ * From a sample it goes half of its clearance, so that what lies between two is known to half of that; less
+ * what a centre's distance may be off inside its voxel.  Where unknown space is reported, occupied voxels
+ * that it surrounds have no surface: short steps. */
+VXK_FN void vxk_path_march(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,
+                           uint32_t sphere, uint32_t around, struct vxk_path_answer *o, float *least)
 {
     struct vxk_path_sample now, last;
     struct vxk_esdf_cursor cursor;
     struct vxk_spot spot;
     float s = 0.0f, gone = 0.0f; /* gone: from the last sample, voxels */
-    int look = a->unknown != VXK_UNKNOWN_FREE;
+    int states = (around & VXK_HAS_OCCUPIED) != 0,
+        careful = states && (around & VXK_HAS_UNKNOWN) && a->unknown == VXK_UNKNOWN_REPORT;
     vxk_esdf_cursor_init(&cursor);
     last.has = 0;
     last.clear = 0.0f;
     for (;;) {
         float step, next;
+        if (vxk_path_over(o, (float)segment + s))
+            return;
         if (!vxk_way_at(w, s, &spot)) {
-            vxk_path_flag(o, VXK_Q_OUTSIDE);
+            vxk_path_least(&o->outside, vxk_place_bits((float)segment + s));
             return;
         }
-        vxk_path_look(a, w, &spot, &cursor, &now);
+        vxk_path_look(a, w, &spot, states, &cursor, &now);
         if (now.has)
             *least = vxk_min(*least, now.clear);
         if (s > 0.0f && (now.has || last.has))
@@ -218,41 +396,79 @@ VXK_FN void vxk_path_sweep(const struct vxk_query_path_args *a, const struct vxk
             vxk_path_contact(o, (float)segment + s, sphere);
             return;
         }
-        step = vxk_path_step(a, &now);
-        if (look && vxk_path_unknown(&a->q, &spot, w->radius + 0.5f * vxk_max(step, gone))) {
-            union vxk_bits place;
-            place.f = (float)segment + s;
-            vxk_path_least(&o->unknown, place.u);
-            vxk_path_flag(o, VXK_Q_TOUCHES_UNKNOWN);
-            if (a->unknown == VXK_UNKNOWN_OCCUPIED) {
-                vxk_path_contact(o, place.f, sphere);
-                return;
-            }
-            look = 0; /* the first of this element is known */
-        }
         if (s >= 1.0f || w->length <= 0.0f)
             return;
+        step = vxk_max(vxk_min(now.clear - 0.9f, 0.5f * now.clear), 0.25f);
+        if (careful)
+            step = vxk_min(step, now.state == VXK_STATE_UNKNOWN ? 0.5f : 1.0f);
         next = vxk_min(s + step / w->length, 1.0f);
         gone = (next - s) * w->length;
         s = next;
         last = now;
     }
 }
-/* Element first + i: path n / (segments x spheres), segment, sphere. */
+/* Element: an entry of the list, from `entry` on. */
 VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
 {
-    uint32_t n = a->first + i, path = n / (a->n_segments * a->n_spheres),
-             segment = n / a->n_spheres % a->n_segments, sphere = n % a->n_spheres;
-    struct vxk_path_answer *o = &a->out[path];
+    uint32_t segment, sphere, path, listed = a->list[a->entry + i];
+    struct vxk_path_answer *o = vxk_path_of(a, listed >> 3, &segment, &sphere, &path);
     struct vxk_way w;
     float least = 1e30f;
-    if (!vxk_way_make(a, path, segment, sphere, &w)) {
-        vxk_path_flag(o, VXK_Q_OUTSIDE);
+    if (vxk_path_over(o, (float)segment) || !vxk_way_make(a, path, segment, sphere, &w))
         return;
+    if ((listed & VXK_HAS_UNKNOWN) && vxk_place_bits((float)segment) <= vxk_peek32(&o->unknown)) {
+        float met = vxk_path_meet(a, &w, segment, o);
+        if (met <= 1.0f) {
+            vxk_path_least(&o->unknown, vxk_place_bits((float)segment + met));
+            if (a->unknown == VXK_UNKNOWN_OCCUPIED)
+                vxk_path_contact(o, (float)segment + met, sphere);
+        }
     }
-    vxk_path_sweep(a, &w, segment, sphere, o, &least);
+    if (listed & (VXK_NEAR | VXK_HAS_OCCUPIED))
+        vxk_path_march(a, &w, segment, sphere, listed, o, &least);
     if (least < 1e29f)
         vxk_path_least(&o->clearance, vxk_order_of(least));
+}
+
+/* Forgets what lies behind the first contact.  Element: a path. */
+#define vxk_query_path_cut_args vxk_query_path_args
+VXK_FN void vxk_query_path_cut(const struct vxk_query_path_args *a, uint32_t i)
+{
+    struct vxk_path_answer *o = &a->out[i];
+    uint32_t place = (uint32_t)(o->first >> 32);
+    if (o->first != ~0ull) {
+        o->status = VXK_Q_COLLIDES;
+        o->clearance = VXK_NONE;
+    }
+    if (o->unknown > place)
+        o->unknown = VXK_NONE;
+    if (o->outside > place)
+        o->outside = VXK_NONE;
+    o->status |=
+        (o->unknown != VXK_NONE ? VXK_Q_TOUCHES_UNKNOWN : 0) | (o->outside != VXK_NONE ? VXK_Q_OUTSIDE : 0);
+}
+/* Clearance of a robot that touches: where it does.  Element: path i / n_spheres, sphere i % n_spheres. */
+#define vxk_query_path_touch_args vxk_query_path_args
+VXK_FN void vxk_query_path_touch(const struct vxk_query_path_args *a, uint32_t i)
+{
+    struct vxk_path_answer *o = &a->out[i / a->n_spheres];
+    struct vxk_path_sample now;
+    struct vxk_esdf_cursor cursor;
+    struct vxk_spot spot;
+    struct vxk_way w;
+    union vxk_bits place;
+    uint32_t segment;
+    if (o->first == ~0ull)
+        return;
+    place.u = (uint32_t)(o->first >> 32);
+    segment = vxk_minu((uint32_t)place.f, a->n_segments - 1);
+    if (!vxk_way_make(a, i / a->n_spheres, segment, i % a->n_spheres, &w) ||
+        !vxk_way_at(&w, place.f - (float)segment, &spot))
+        return;
+    vxk_esdf_cursor_init(&cursor);
+    vxk_path_look(a, &w, &spot, 0, &cursor, &now);
+    if (now.has)
+        vxk_path_least(&o->clearance, vxk_order_of(now.clear));
 }
 /* Element: a path. */
 #define vxk_query_path_end_args vxk_query_path_args
@@ -267,6 +483,7 @@ VXK_FN void vxk_query_path_end(const struct vxk_query_path_args *a, uint32_t i)
         o->unknown = b.u;
     if (o->first == ~0ull)
         o->first = (uint64_t)b.u << 32 | VXK_NONE;
+    o->outside = 0;
 }
 
 #endif

@@ -252,13 +252,20 @@ VXK_FN uint32_t vxk_probe(const struct vxk_query *q, const struct vxk_spot *s, f
     g[0] = g[1] = g[2] = 0.0f;
     return VXK_Q_DISTANCE;
 }
-/* The same without a gradient: false when nothing is within R. */
+/* The same without a gradient: false when nothing is within R.  Without `states` a voxel that is not within R
+ * counts as free. */
 VXK_FN int vxk_probe_distance(const struct vxk_query *q, struct vxk_esdf_cursor *c, const struct vxk_spot *s,
-                              float *distance, uint32_t *state)
+                              int states, float *distance, uint32_t *state)
 {
     int32_t b[3];
     float f[3], d[8], g[3], unit = 1.0f / (256.0f * (float)q->esdf.scale);
-    uint32_t stored = vxk_probe_voxel(q, c, s, state);
+    uint32_t stored;
+    if (states) {
+        stored = vxk_probe_voxel(q, c, s, state);
+    } else {
+        stored = vxk_esdf_at(&q->esdf, c, s->v[0], s->v[1], s->v[2]);
+        *state = c->leaf ? stored >> 14 : (uint32_t)VXK_STATE_FREE;
+    }
     *distance = 0.0f;
     if (!vxk_esdf_has_distance(stored))
         return 0;

@@ -59,7 +59,7 @@ VXK_FN void vxk_query_slice(const struct vxk_query_slice_args *a, uint32_t i)
             states |= 1u << VXK_STATE_UNKNOWN;
             break;
         }
-        if (vxk_probe_distance(&a->q, &cursor, &spot, &d, &state))
+        if (vxk_probe_distance(&a->q, &cursor, &spot, 1, &d, &state))
             least = vxk_min(least, d);
         states |= 1u << state;
     }

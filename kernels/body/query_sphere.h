@@ -1,20 +1,20 @@
 /*
  * query_sphere.h - clearance of spheres, and what the voxels that they meet are.
  *
- * The voxel cubes that a sphere meets are gone through by word, cell and row; free tiles and known rows cost
- * a test each.  Touching counts as meeting.
+ * The voxel cubes that a sphere meets are gone through by word, cell, slab and row.  The outlines say which
+ * cells are worth it; a load of a slab's masks tells of 64 voxels.  Touching counts as meeting.
  */
 #ifndef VXK_BODY_QUERY_SPHERE_H
 #define VXK_BODY_QUERY_SPHERE_H
 
-#include "query_point.h"
+#include "query_outline.h"
 
 struct vxk_ball {
     struct vxk_spot at;
     float r;       /* voxels */
     int32_t lo[3]; /* voxels whose cubes it can meet, from the centre's voxel */
     int32_t hi[3];
-    uint32_t status; /* VXK_Q_TOUCHES_UNKNOWN, VXK_Q_COLLIDES */
+    uint32_t status; /* VXK_Q_TOUCHES_UNKNOWN, VXK_Q_COLLIDES: not looked for any more */
 };
 enum { VXK_BALL_ALL = VXK_Q_TOUCHES_UNKNOWN | VXK_Q_COLLIDES };
 
@@ -61,17 +61,34 @@ VXK_FN void vxk_ball_row(const struct vxk_query *q, struct vxk_ball *b, const st
     }
 }
 
+/* The rows of a slab x (a leaf's mask words) that are worth a look, bit 8 y of each: with the surfaces found,
+ * those that have voxels which are neither known to be free nor measured. */
+VXK_FN uint64_t vxk_ball_slab(const struct vxk_query *q, const struct vxk_ball *b, const struct vxk_leaf *l,
+                              int32_t x)
+{
+    uint64_t rows = b->status & VXK_Q_COLLIDES ? ~(l->active[x] | l->free[x]) : ~l->free[x];
+    if (q->occupancy) /* a value may say nothing */
+        rows = ~l->free[x];
+    rows |= rows >> 4;
+    rows |= rows >> 2;
+    rows |= rows >> 1;
+    return rows & 0x0101010101010101ull;
+}
+
 /* The rows of a leaf that the ball meets. */
 VXK_FN void vxk_ball_leaf(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l,
                           const int32_t first[3])
 {
     for (int32_t x = vxk_maxi(b->lo[0] - first[0], 0); x < 8 && first[0] + x <= b->hi[0]; x++) {
         float gx = vxk_ball_gap(b, 0, first[0] + x, first[0] + x);
+        uint64_t rows = vxk_ball_slab(q, b, l, x);
+        if (!rows)
+            continue;
         for (int32_t y = vxk_maxi(b->lo[1] - first[1], 0); y < 8 && first[1] + y <= b->hi[1]; y++) {
             float gy = vxk_ball_gap(b, 1, first[1] + y, first[1] + y), left = b->r * b->r - gx * gx - gy * gy,
                   s;
             int32_t from, to;
-            if (left < 0.0f)
+            if (left < 0.0f || !(rows >> (8 * y) & 1))
                 continue;
             s = vxk_sqrt(left);
             from = (int32_t)vxk_ceil(b->at.f[2] - s) - 1 - first[2];
@@ -86,29 +103,22 @@ VXK_FN void vxk_ball_leaf(const struct vxk_query *q, struct vxk_ball *b, const s
     }
 }
 
-/* The cells of a word that the ball meets; `first` = the word's first voxel, from the centre's voxel. */
+/* The cells among `cells` of a word that the ball meets; `first` = the word's first voxel, from the centre's
+ * voxel. */
 VXK_FN void vxk_ball_word(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_word *w,
-                          const int32_t first[3])
+                          uint64_t cells, const int32_t first[3])
 {
-    float r2 = b->r * b->r;
-    if (w->tile == ~0ull)
-        return;
-    if (!(w->tile | w->leaf)) {
-        b->status |= VXK_Q_TOUCHES_UNKNOWN;
-        return;
-    }
-    for (uint32_t cell = 0; cell < 64 && b->status != VXK_BALL_ALL; cell++) {
+    for (; cells && b->status != VXK_BALL_ALL; cells &= cells - 1) {
+        uint32_t cell = vxk_ctz64(cells);
         int32_t at[3];
-        if (w->tile >> cell & 1)
-            continue;
         at[0] = first[0] + (int32_t)(cell >> 4) * 8;
         at[1] = first[1] + (int32_t)(cell >> 2 & 3) * 8;
         at[2] = first[2] + (int32_t)(cell & 3) * 8;
-        if (vxk_ball_box(b, at, 8) > r2)
+        if (vxk_ball_box(b, at, 8) > b->r * b->r)
             continue;
-        if (w->leaf >> cell & 1)
+        if (w && (w->leaf >> cell & 1))
             vxk_ball_leaf(q, b, vxk_leaf_at(&q->grid, w, cell), at);
-        else
+        else if (!w || !(w->tile >> cell & 1))
             b->status |= VXK_Q_TOUCHES_UNKNOWN;
     }
 }
@@ -116,37 +126,40 @@ VXK_FN void vxk_ball_word(const struct vxk_query *q, struct vxk_ball *b, const s
 /* Goes through the words that the ball meets. */
 VXK_FN void vxk_ball_scan(const struct vxk_query *q, struct vxk_ball *b)
 {
-    const struct vxk_chunk *c = (const struct vxk_chunk *)0;
-    uint64_t last = VXK_NO_KEY, key;
-    float r2 = b->r * b->r;
-    int32_t w[3], lo[3], hi[3], first[3];
+    struct vxk_esdf_cursor cursor;
+    struct vxk_extent box;
+    struct vxk_outline o;
+    int32_t w[3], base[3], first[3];
+    vxk_esdf_cursor_init(&cursor);
     for (int a = 0; a < 3; a++) {
         b->lo[a] = (int32_t)vxk_ceil(b->at.f[a] - b->r) - 1;
         b->hi[a] = (int32_t)vxk_floor(b->at.f[a] + b->r);
-        lo[a] = (b->at.v[a] + b->lo[a]) >> 5;
-        hi[a] = (b->at.v[a] + b->hi[a]) >> 5;
+        box.lo[a] = b->at.v[a] + b->lo[a];
+        box.hi[a] = b->at.v[a] + b->hi[a];
     }
-    for (w[0] = lo[0]; w[0] <= hi[0]; w[0]++)
-        for (w[1] = lo[1]; w[1] <= hi[1]; w[1]++)
-            for (w[2] = lo[2]; w[2] <= hi[2]; w[2]++) {
+    for (w[0] = box.lo[0] >> 5; w[0] <= box.hi[0] >> 5; w[0]++)
+        for (w[1] = box.lo[1] >> 5; w[1] <= box.hi[1] >> 5; w[1]++)
+            for (w[2] = box.lo[2] >> 5; w[2] <= box.hi[2] >> 5; w[2]++) {
+                const struct vxk_chunk *c;
+                uint64_t cells;
                 if (b->status == VXK_BALL_ALL)
                     return;
-                for (int a = 0; a < 3; a++)
-                    first[a] = w[a] * 32 - b->at.v[a];
-                if (vxk_ball_box(b, first, 32) > r2)
-                    continue;
-                if (!vxk_cell_key(w[0] * 4, w[1] * 4, w[2] * 4, &key)) {
-                    b->status |= VXK_Q_TOUCHES_UNKNOWN;
-                    continue;
+                for (int a = 0; a < 3; a++) {
+                    base[a] = w[a] * 32;
+                    first[a] = base[a] - b->at.v[a];
                 }
-                if (key != last) {
-                    last = key;
-                    c = vxk_find_chunk(&q->grid, key);
-                }
-                if (c)
-                    vxk_ball_word(q, b, &c->word[(w[0] & 3) << 4 | (w[1] & 3) << 2 | (w[2] & 3)], first);
-                else
-                    b->status |= VXK_Q_TOUCHES_UNKNOWN;
+                vxk_outline_at(q, &cursor, base, &o);
+                cells = (b->status & VXK_Q_TOUCHES_UNKNOWN ? 0 : o.unknown) |
+                        (b->status & VXK_Q_COLLIDES ? 0 : o.occupied);
+                cells &= vxk_extent_cells(&box, base);
+                if (!cells)
+                    continue;
+                c = cursor.key == VXK_NO_KEY ? (const struct vxk_chunk *)0
+                                             : vxk_find_chunk(&q->grid, cursor.key);
+                vxk_ball_word(q, b,
+                              c ? &c->word[(w[0] & 3) << 4 | (w[1] & 3) << 2 | (w[2] & 3)]
+                                : (const struct vxk_word *)0,
+                              cells, first);
             }
 }
 

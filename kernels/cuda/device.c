@@ -468,7 +468,7 @@ vx_err vxk_cuda_open(int index, struct vxk_dev **out, struct vx_detail *detail)
     d->base.ops = &cuda_ops;
     d->index = index;
     d->tuned = switched_on("VOXELD_CUDA_TUNED");
-    vxk_blocks_init(&d->blocks, raw_alloc, raw_free, d, 0);
+    vxk_blocks_init(&d->blocks, raw_alloc, raw_free, d, VXK_CUDA_HOST_SEES);
     vxk_blocks_init(&d->pinned, raw_alloc_pinned, raw_free_pinned, d, 1);
     e = start_device(d);
     if (e != cudaSuccess) {

@@ -17,6 +17,10 @@ extern "C" {
 #endif
 
 enum { VXK_CUDA_BLOCK = 256 };
+/* 1 where device memory is the host's (tests/support/cuda_emulated): sanitizers then watch it. */
+#ifndef VXK_CUDA_HOST_SEES
+#define VXK_CUDA_HOST_SEES 0
+#endif
 
 struct vxk_cuda_kernel {
     const void *function;

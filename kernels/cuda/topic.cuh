@@ -23,7 +23,7 @@
             vxk_##name(&a, (uint32_t)i);                                                                     \
     }                                                                                                        \
     static_assert(sizeof(struct vxk_##name##_args) <= VXK_MAX_ARGS, "arguments of " #name " are too large"); \
-    extern "C" const struct vxk_cuda_kernel vxk_cuda_kernel_##name = {(const void *)run_##name,              \
+    extern "C" const struct vxk_cuda_kernel vxk_cuda_kernel_##name = {VXK_GLOBAL(run_##name),                \
                                                                       sizeof(struct vxk_##name##_args)};
 
 #endif

@@ -97,6 +97,18 @@ static inline uint32_t vxk_blocks_for(const struct vxk_cuda_launch *l, uint32_t 
     return blocks < limit ? blocks : limit;
 }
 
+/* Launches a kernel with shared_bytes of dynamic shared memory a block. */
+template <typename... P, typename... A>
+static cudaError_t vxk_launch_plain(const struct vxk_cuda_launch *l, void (*kernel)(P...), dim3 blocks,
+                                    uint32_t threads, uint32_t shared_bytes, const A &...args)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = blocks;
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = l->stream;
+    return cudaLaunchKernelEx(&config, kernel, args...);
+}
 /* Launches a kernel that begins with vxk_kernel_begin. */
 template <typename... P, typename... A>
 static cudaError_t vxk_launch_begun(const struct vxk_cuda_launch *l, void (*kernel)(P...), uint32_t blocks,

@@ -3,7 +3,7 @@
  *
  * R is a template argument where it is the default, so that the loops over a window unroll; 0 = any R. */
 #include "../body/esdf.h"
-#include "device.h"
+#include "tuned.cuh"
 
 enum { BLOCK = 256 };
 
@@ -56,8 +56,8 @@ extern "C" cudaError_t vxk_cuda_tuned_esdf_sites(const struct vxk_cuda_launch *l
     uint32_t entries = l->n / 64;
     if (l->n_dev)
         return cudaErrorInvalidValue; /* core knows the count */
-    sites<<<(entries + 1) / 2, 128, 0, l->stream>>>(*(const struct vxk_esdf_args *)l->args, entries);
-    return cudaGetLastError();
+    return vxk_launch_plain(l, sites, (entries + 1) / 2, 128, 0, *(const struct vxk_esdf_args *)l->args,
+                            entries);
 }
 
 /* Pass 1: a thread a line, its sites eight at a time. */
@@ -115,8 +115,7 @@ extern "C" cudaError_t vxk_cuda_tuned_esdf_line(const struct vxk_cuda_launch *l)
 {
     if (l->n_dev)
         return cudaErrorInvalidValue; /* core knows the count */
-    line<<<l->n / 192, 192, 0, l->stream>>>(*(const struct vxk_esdf_args *)l->args);
-    return cudaGetLastError();
+    return vxk_launch_plain(l, line, l->n / 192, 192, 0, *(const struct vxk_esdf_args *)l->args);
 }
 
 /* out[o] and out[o + 1] of a window: the least of load(v)^2-like values + (256 (v - o))^2, v = 0 .. 2 R + 1
@@ -168,7 +167,7 @@ static __device__ __forceinline__ void plane_family(const struct vxk_esdf_args &
 template <int FIXED>
 static __global__ void __launch_bounds__(BLOCK) plane(const __grid_constant__ struct vxk_esdf_args a)
 {
-    extern __shared__ __align__(16) uint16_t window[];
+    VXK_DYNAMIC_SHARED(uint16_t, window);
     __shared__ int32_t tile[8 * 72];
     __shared__ uint32_t near[3][32];
     const uint32_t entry = blockIdx.x;
@@ -211,17 +210,13 @@ extern "C" cudaError_t vxk_cuda_tuned_esdf_plane(const struct vxk_cuda_launch *l
     uint32_t entries = l->n / 16, bytes = 8 * (9 + 2 * a->radius) * 16;
     if (l->n_dev)
         return cudaErrorInvalidValue; /* core knows the count */
-    if (a->radius == 10)
-        plane<10><<<entries, BLOCK, bytes, l->stream>>>(*a);
-    else
-        plane<0><<<entries, BLOCK, bytes, l->stream>>>(*a);
-    return cudaGetLastError();
+    return vxk_launch_plain(l, a->radius == 10 ? plane<10> : plane<0>, entries, BLOCK, bytes, *a);
 }
 
 template <int FIXED>
 static __global__ void __launch_bounds__(BLOCK) finish(const __grid_constant__ struct vxk_esdf_args a)
 {
-    extern __shared__ __align__(16) int32_t rows[]; /* [8 + 2 R][64] */
+    VXK_DYNAMIC_SHARED(int32_t, rows); /* [8 + 2 R][64] */
     __shared__ int32_t square[512];
     __shared__ uint32_t near[2][32], known[64], occupied[64];
     const int r = FIXED ? FIXED : (int)a.radius, w = 8 + 2 * r, skip = 8 * (int)a.reach - r;
@@ -291,9 +286,5 @@ extern "C" cudaError_t vxk_cuda_tuned_esdf_finish(const struct vxk_cuda_launch *
     uint32_t entries = l->n / 64, bytes = (8 + 2 * a->radius) * 256;
     if (l->n_dev)
         return cudaErrorInvalidValue; /* core knows the count */
-    if (a->radius == 10)
-        finish<10><<<entries, BLOCK, bytes, l->stream>>>(*a);
-    else
-        finish<0><<<entries, BLOCK, bytes, l->stream>>>(*a);
-    return cudaGetLastError();
+    return vxk_launch_plain(l, a->radius == 10 ? finish<10> : finish<0>, entries, BLOCK, bytes, *a);
 }

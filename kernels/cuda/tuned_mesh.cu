@@ -1,6 +1,6 @@
 /* Triangles of the mesh: one warp a leaf, a cell a thread, so that stores of a warp lie side by side. */
 #include "../body/mesh.h"
-#include "device.h"
+#include "tuned.cuh"
 
 enum { WARPS = 4 };
 
@@ -73,7 +73,6 @@ extern "C" cudaError_t vxk_cuda_tuned_mesh_triangles(const struct vxk_cuda_launc
     uint32_t leaves = l->n / 8;
     if (l->n_dev)
         return cudaErrorInvalidValue; /* core knows the count */
-    triangles<<<(leaves + WARPS - 1) / WARPS, WARPS * 32, 0, l->stream>>>(
-        *(const struct vxk_mesh_triangles_args *)l->args, leaves);
-    return cudaGetLastError();
+    return vxk_launch_plain(l, triangles, (leaves + WARPS - 1) / WARPS, WARPS * 32, 0,
+                            *(const struct vxk_mesh_triangles_args *)l->args, leaves);
 }

@@ -6,7 +6,7 @@
 #define VXK_CUDA_TUNED_VBM_CUH
 
 #include "../body/vbm.h"
-#include "device.h"
+#include "tuned.cuh"
 
 enum {
     DENSE_VOXELS = 32, /* a leaf on average, from which a chunk goes leaf by leaf */

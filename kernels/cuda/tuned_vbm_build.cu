@@ -85,13 +85,11 @@ static cudaError_t launch(const struct vxk_cuda_launch *l, const struct vxk_vbm_
     const uint32_t blocks = (a->v.n_leaves + BLOCK - 1) / BLOCK;
     const uint64_t n_voxels = (uint64_t)(a->v.n_blocks - a->v.n_chunks) * VXK_VBM_WIDTH;
     const dim3 chunks = {a->v.n_chunks, SPARSE_PARTS, 1};
-    if (n_voxels >= 2ull * DENSE_VOXELS * a->v.n_leaves) { /* few sparse chunks, if any: not worth a launch */
-        build_leaves<ONE, true><<<blocks, BLOCK, 0, l->stream>>>(*a);
-        return cudaGetLastError();
-    }
-    build_leaves<ONE, false><<<blocks, BLOCK, 0, l->stream>>>(*a);
-    build_blocks<ONE><<<chunks, VXK_VBM_WIDTH, 0, l->stream>>>(*a);
-    return cudaGetLastError();
+    cudaError_t e;
+    if (n_voxels >= 2ull * DENSE_VOXELS * a->v.n_leaves) /* few sparse chunks, if any: not worth a launch */
+        return vxk_launch_plain(l, build_leaves<ONE, true>, blocks, BLOCK, 0, *a);
+    e = vxk_launch_plain(l, build_leaves<ONE, false>, blocks, BLOCK, 0, *a);
+    return e == cudaSuccess ? vxk_launch_plain(l, build_blocks<ONE>, chunks, VXK_VBM_WIDTH, 0, *a) : e;
 }
 
 /* Always launched over all leaves. */

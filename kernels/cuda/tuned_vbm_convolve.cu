@@ -21,8 +21,7 @@ enum {
  * access in place of one.) */
 template <typename T> static __device__ __forceinline__ T *whole(T *p)
 {
-    asm("" : "+l"(p));
-    return p;
+    return vxk_opaque(p);
 }
 
 static __device__ __forceinline__ uint64_t below64(uint32_t bit)
@@ -496,10 +495,10 @@ static cudaError_t launch(const struct vxk_cuda_launch *l, const struct vxk_vbm_
     const uint32_t at_once = leaves_at_once(a->v.n_leaves, l->n_multiprocessors * 3 * WARPS),
                    per_block = WARPS * at_once;
     const dim3 chunks = {a->v.n_chunks, SPARSE_PARTS, 1};
-    convolve_leaves<KIND, ONE>
-        <<<(a->v.n_leaves + per_block - 1) / per_block, 32 * WARPS, 0, l->stream>>>(*a, at_once);
-    convolve_voxels<KIND, ONE><<<chunks, VXK_VBM_WIDTH, 0, l->stream>>>(*a);
-    return cudaGetLastError();
+    const uint32_t blocks = (a->v.n_leaves + per_block - 1) / per_block;
+    cudaError_t e = vxk_launch_plain(l, convolve_leaves<KIND, ONE>, blocks, 32 * WARPS, 0, *a, at_once);
+    return e == cudaSuccess ? vxk_launch_plain(l, convolve_voxels<KIND, ONE>, chunks, VXK_VBM_WIDTH, 0, *a)
+                            : e;
 }
 
 template <int KIND>

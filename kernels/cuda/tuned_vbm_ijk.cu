@@ -122,9 +122,9 @@ static cudaError_t launch(const struct vxk_cuda_launch *l, const struct vxk_vbm_
     const uint32_t at_once = leaves_at_once(a->v.n_leaves, l->n_multiprocessors * 6 * WARPS),
                    per_block = WARPS * at_once;
     const dim3 chunks = {a->v.n_chunks, SPARSE_PARTS, 1};
-    ijk_leaves<ONE><<<(a->v.n_leaves + per_block - 1) / per_block, 32 * WARPS, 0, l->stream>>>(*a, at_once);
-    ijk_voxels<ONE><<<chunks, VXK_VBM_WIDTH, 0, l->stream>>>(*a);
-    return cudaGetLastError();
+    const uint32_t blocks = (a->v.n_leaves + per_block - 1) / per_block;
+    cudaError_t e = vxk_launch_plain(l, ijk_leaves<ONE>, blocks, 32 * WARPS, 0, *a, at_once);
+    return e == cudaSuccess ? vxk_launch_plain(l, ijk_voxels<ONE>, chunks, VXK_VBM_WIDTH, 0, *a) : e;
 }
 
 /* Always launched over all blocks: the work is found by leaf and by chunk. */

@@ -10,6 +10,7 @@
 #include "bench_frames.h"
 #include "bench_util.h"
 #include "esdf.h"
+#include "path_reference.h"
 #include "vx/mesh.h"
 #include "vx/planning.h"
 
@@ -29,8 +30,8 @@ struct options {
 };
 
 struct figures {
-    struct bench_samples update, cold, same, mesh, many, few, paths[3];
-    uint64_t n_touching, n_frames, n_leaves, n_triangles, field_bytes, n_known;
+    struct bench_samples update, cold, same, mesh, many, few, paths[3], clear[3];
+    uint64_t n_touching, n_clear, n_frames, n_leaves, n_triangles, field_bytes, n_known;
     uint64_t digest;
 };
 
@@ -221,34 +222,105 @@ static void make_paths(const struct vx_map_info *info, float *spheres, float *po
     }
 }
 
-static vx_err time_paths(struct vx_device *device, struct vx_map *map, uint64_t times, struct figures *f,
-                         struct vx_detail *detail)
+/* Every 50th path by its definition, where the host can read the device's memory. */
+static vx_err check_paths(struct vx_map *map, const double origin[3], const struct vx_paths *q,
+                          const float *poses, const struct vx_path_answer *answers, struct vx_detail *detail)
+{
+    const struct vx_map_params *p = vx__map_params(map);
+    struct vxk_query v = {.voxel_m = p->voxel_size_m, .undefined = NAN, .occupancy = p->mode == VX_OCCUPANCY};
+    struct vx__reader_state *rs;
+    struct vx__snapshot s;
+    const struct vx__esdf *e;
+    vx_err err;
+    VX_TRY_RET(vx__reader_lock(map, &rs));
+    err = vx__snapshot_pin(map, &s);
+    if (err != VX_OK)
+        goto unlock;
+    VX_TRY(vx__esdf_refresh(map, rs, &s, NULL, &e, detail));
+    v.grid = s.grid;
+    v.esdf = e->view;
+    for (int a = 0; a < 3; a++)
+        v.offset_m[a] = origin[a] - p->origin_m[a];
+    for (size_t i = 0; i < N_PATHS; i += 50) {
+        struct vx_path_answer want;
+        path_reference(&v, q, poses + i * N_WAYPOINTS * 7, 1, false, &want);
+        if (memcmp(&want, &answers[i], sizeof want) != 0)
+            VX_TRY(vx_fail(detail, VX_E_INTERNAL, "paths", "path %zu is not what its definition says", i));
+    }
+fail:
+    vx__snapshot_release(map, &s);
+unlock:
+    vx__reader_unlock(map);
+    return err;
+}
+
+/* The same paths in each of the three modes; the answers must repeat. */
+static vx_err time_modes(struct vx_map *map, const double origin[3], struct vx_paths *q, const float *poses,
+                         uint64_t times, bool on_host, struct bench_samples samples[3],
+                         struct vx_path_answer *answers, struct vx_detail *detail)
+{
+    static struct vx_path_answer first[N_PATHS];
+    for (int mode = 0; mode < 3; mode++) {
+        q->unknown = (enum vx_unknown)mode;
+        for (uint64_t k = 0; k < times + 2; k++) {
+            const double start = bench_now_ms();
+            VX_TRY_RET(vx_query_paths(map, NULL, origin, q, poses, N_PATHS, answers, NULL, detail));
+            if (k >= 2)
+                bench_samples_add(&samples[mode], bench_now_ms() - start);
+            else
+                memcpy(first, answers, sizeof first);
+        }
+        if (memcmp(first, answers, sizeof first) != 0)
+            return vx_fail(detail, VX_E_INTERNAL, "paths", "the same paths got other answers");
+        if (on_host)
+            VX_TRY_RET(check_paths(map, origin, q, poses, answers, detail));
+    }
+    return VX_OK;
+}
+
+/* Leaves the paths that begin clear of everything, to and fro as far as they are clear, over and over: a
+ * robot that drives.  How many different ones there are. */
+static uint32_t keep_clear(float *poses, const struct vx_path_answer *answers)
+{
+    enum { POSE = 7 };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < N_PATHS; i++) {
+        float *p = poses + (size_t)POSE * N_WAYPOINTS * i;
+        const bool touches = (answers[i].status & VX_Q_COLLIDES) != 0;
+        const uint32_t last = touches ? (uint32_t)answers[i].contact : N_WAYPOINTS - 1;
+        if (last == 0)
+            continue;
+        for (uint32_t w = last + 1; w < N_WAYPOINTS; w++) {
+            const uint32_t k = w % (2 * last);
+            memcpy(p + (size_t)POSE * w, p + (size_t)POSE * (k <= last ? k : 2 * last - k), POSE * sizeof *p);
+        }
+        memmove(poses + (size_t)POSE * N_WAYPOINTS * n++, p, POSE * N_WAYPOINTS * sizeof *p);
+    }
+    for (uint32_t i = n; n && i < N_PATHS; i++)
+        memcpy(poses + 7ull * N_WAYPOINTS * i, poses + 7ull * N_WAYPOINTS * (i % n),
+               N_WAYPOINTS * 7 * sizeof *poses);
+    return n;
+}
+
+static vx_err time_paths(struct vx_device *device, struct vx_map *map, uint64_t times, bool on_host,
+                         struct figures *f, struct vx_detail *detail)
 {
     float spheres[4 * N_SPHERES];
     struct vx_paths q = {.spheres = spheres, .n_spheres = N_SPHERES, .n_waypoints = N_WAYPOINTS};
-    static struct vx_path_answer answers[N_PATHS], first[N_PATHS];
+    static struct vx_path_answer answers[N_PATHS];
     struct vx_map_info info;
     void *poses = NULL;
     vx_err err;
     VX_TRY(vx_device_alloc_host(device, N_PATHS * N_WAYPOINTS * 7ull * sizeof(float), &poses));
     VX_TRY(vx_map_get_info(map, &info));
     make_paths(&info, spheres, poses);
-    for (int mode = 0; mode < 3; mode++) {
-        q.unknown = (enum vx_unknown)mode;
-        for (uint64_t k = 0; k < times + 2; k++) {
-            const double start = bench_now_ms();
-            VX_TRY(vx_query_paths(map, NULL, info.active_min_m, &q, poses, N_PATHS, answers, NULL, detail));
-            if (k >= 2)
-                bench_samples_add(&f->paths[mode], bench_now_ms() - start);
-            else
-                memcpy(first, answers, sizeof first);
-        }
-        if (memcmp(first, answers, sizeof first) != 0)
-            VX_TRY(vx_fail(detail, VX_E_INTERNAL, "paths", "the same paths got other answers"));
-    }
+    VX_TRY(time_modes(map, info.active_min_m, &q, poses, times, on_host, f->paths, answers, detail));
     f->n_touching = 0;
     for (uint32_t i = 0; i < N_PATHS; i++)
         f->n_touching += (answers[i].status & VX_Q_COLLIDES) != 0;
+    f->n_clear = keep_clear(poses, answers); /* the last mode: unknown space as occupied */
+    if (f->n_clear)
+        VX_TRY(time_modes(map, info.active_min_m, &q, poses, times, on_host, f->clear, answers, detail));
 fail:
     vx_device_free_host(device, poses);
     return err;
@@ -269,7 +341,7 @@ static vx_err measure(struct vx_device *device, struct vx_map *map, const struct
     }
     VX_TRY_RET(time_points(device, map, FEW, o->batches, &f->few, f, detail));
     VX_TRY_RET(time_points(device, map, MANY, o->repeat, &f->many, f, detail));
-    VX_TRY_RET(time_paths(device, map, o->repeat, f, detail));
+    VX_TRY_RET(time_paths(device, map, o->repeat, o->device.backend == VXK_CPU, f, detail));
     if (f->n_known == 0)
         return vx_fail(detail, VX_E_INTERNAL, "points", "no point has a distance");
     return VX_OK;
@@ -303,6 +375,11 @@ static void print_figures(const struct options *o, struct vx_device *device, str
     print_samples("paths_unknown_reported", &f->paths[VX_UNKNOWN_REPORT]);
     print_samples("paths_unknown_free", &f->paths[VX_UNKNOWN_FREE]);
     print_samples("paths_unknown_occupied", &f->paths[VX_UNKNOWN_OCCUPIED]);
+    printf(",\"paths_touching\":%llu,\"paths_clear\":%llu", (unsigned long long)f->n_touching,
+           (unsigned long long)f->n_clear);
+    print_samples("clear_unknown_reported", &f->clear[VX_UNKNOWN_REPORT]);
+    print_samples("clear_unknown_free", &f->clear[VX_UNKNOWN_FREE]);
+    print_samples("clear_unknown_occupied", &f->clear[VX_UNKNOWN_OCCUPIED]);
     printf(",\"peak_bytes\":%llu,\"backend\":\"%s\",\"device\":", (unsigned long long)stats.peak_bytes,
            stats.backend);
     bench_json_string(stdout, stats.name);
@@ -315,8 +392,9 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     struct vx_map *map = NULL;
     struct vxc_reader *reader = NULL;
     struct figures f = {0};
-    struct bench_samples *all[] = {&f.update, &f.cold,     &f.same,     &f.mesh,    &f.many,
-                                   &f.few,    &f.paths[0], &f.paths[1], &f.paths[2]};
+    struct bench_samples *all[] = {&f.update,   &f.cold,     &f.same,     &f.mesh,
+                                   &f.many,     &f.few,      &f.paths[0], &f.paths[1],
+                                   &f.paths[2], &f.clear[0], &f.clear[1], &f.clear[2]};
     vx_err err;
     VX_TRY(vx_device_open(&o->device, &device, detail));
     VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));

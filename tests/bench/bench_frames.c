@@ -30,6 +30,8 @@ void bench_frame_convert(const struct vxc_frame *in, const struct vxc_sensing *s
         .no_return_value = sensing->no_return_value,
         .invalid_zero = sensing->invalid_zero,
         .no_carving = no_carving,
+        .colour = in->colour,
+        .label = in->label,
     };
     memcpy(out->pose[0].position_m, in->pose.position_m, sizeof out->pose[0].position_m);
     memcpy(out->pose[0].rotation_xyzw, in->pose.rotation_xyzw, sizeof out->pose[0].rotation_xyzw);

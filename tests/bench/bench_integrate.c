@@ -55,6 +55,7 @@ static const char USAGE[] =
     "  --pool-cap BYTES         hard cap of the device's pool (default three quarters of what is free)\n"
     "  --frames N               only the first N frames\n"
     "  --min-range M  --max-range M  --no-carving\n"
+    "  --colour  --label        a map with them; made-up ones where the workload has none\n"
     "  --repeat K               timed passes (default 1; 0: validate only, times are 0)\n"
     "  --far-copies K           the same frames K times elsewhere in the map before (default 0)\n"
     "  --mesh FILE.ply          mesh the map, time it, write it\n"
@@ -113,6 +114,10 @@ static bool parse_options(int argc, char **argv, struct options *o)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--no-carving") == 0) {
             o->no_carving = true;
+        } else if (strcmp(argv[i], "--colour") == 0) {
+            o->map.colour = true;
+        } else if (strcmp(argv[i], "--label") == 0) {
+            o->map.label = true;
         } else if (strcmp(argv[i], "--esdf") == 0) {
             o->esdf = true;
         } else {
@@ -139,6 +144,8 @@ struct stage {
     struct vx_device *device;
     void *ptr;
     uint64_t bytes;
+    uint8_t *channels; /* made-up colours [readings][3], then labels [readings] */
+    uint64_t readings;
 };
 
 /* Copies the payload into staging memory. */
@@ -153,6 +160,31 @@ static vx_err stage_frame(struct stage *stage, struct vx_frame *frame)
     if (frame->data_bytes)
         memcpy(stage->ptr, frame->data, frame->data_bytes);
     frame->data = stage->ptr;
+    return VX_OK;
+}
+
+/* Colours and labels for maps that want them: stripes, the same in every frame. */
+static vx_err stage_channels(struct stage *stage, const struct options *o, struct vx_frame *frame)
+{
+    const uint64_t n = (uint64_t)frame->width * frame->height;
+    if (!o->map.colour && !o->map.label)
+        return VX_OK;
+    if (stage->readings < n) {
+        vx_device_free_host(stage->device, stage->channels);
+        stage->channels = NULL;
+        stage->readings = 0;
+        VX_TRY_RET(vx_device_alloc_host(stage->device, n * 4, (void **)&stage->channels));
+        stage->readings = n;
+        for (uint64_t i = 0; i < 3 * n; i++)
+            stage->channels[i] = (uint8_t)(i * 7 >> 4);
+        for (uint64_t i = 0; i < n; i++)
+            stage->channels[3 * n + i] = (uint8_t)(1 + (i >> 6) % 20);
+    }
+    if (o->map.colour && frame->colour && n)
+        memcpy(stage->channels, frame->colour, 3 * n);
+    frame->colour = o->map.colour ? stage->channels : NULL;
+    if (o->map.label)
+        frame->label = stage->channels + 3 * stage->readings;
     return VX_OK;
 }
 
@@ -178,6 +210,7 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
         bench_frame_convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
         frame.pose[0].position_m[1] += away_m;
         VX_TRY_RET(stage_frame(stage, &frame));
+        VX_TRY_RET(stage_channels(stage, o, &frame));
         const double start_cpu = bench_cpu_ms(), start = bench_now_ms();
         const vx_err err = vx_map_integrate(map, &frame, &result, detail);
         const double elapsed = bench_now_ms() - start;
@@ -222,6 +255,7 @@ static vx_err run_pass(struct vx_device *device, const struct options *o, struct
     for (uint64_t copy = o->far_copies;; copy--) {
         *pass = (struct pass){0};
         VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));
+        vxc_reader_use_colour(reader, o->map.colour);
         VX_TRY(feed(map, reader, o, (double)copy * FAR_M, &stage, pass, copy ? NULL : samples, detail));
         vxc_reader_close(reader);
         reader = NULL;
@@ -249,6 +283,7 @@ fail:
     if (map)
         vx_map_destroy(map);
     vx_device_free_host(device, stage.ptr);
+    vx_device_free_host(device, stage.channels);
     vxc_reader_close(reader);
     return err;
 }

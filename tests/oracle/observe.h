@@ -23,6 +23,7 @@ struct obs {
     uint8_t what;
     uint8_t may_free; /* LiDAR: some beam clears it if margins are read generously */
     uint8_t must_see; /* LiDAR: some beam clears it beyond doubt */
+    uint32_t pixel;   /* depth: 1 + the pixel that shows the surface of its band; 0: it shows another one */
 };
 
 struct box {

@@ -172,6 +172,7 @@ static struct obs observe(const struct sensor *s, const struct vx_frame *f, cons
         return o;
     d = c->d;
     g = c->g;
+    o.pixel = 1 + (uint32_t)floor(v) * f->width + (uint32_t)floor(u);
     sdf = (d - p[2]) * g;
     slack = fabs(d - p[2]) * c->g_error;
     o.what = (uint8_t)(c->kind == HIT                      ? judge(s, f, c, p[2])
@@ -184,6 +185,7 @@ static struct obs observe(const struct sensor *s, const struct vx_frame *f, cons
         o.what = EITHER;
     } else if (passed && c->front > 0 && fabs(c->front - p[2]) < s->trunc && o.what != EITHER) {
         o.what = BAND;
+        o.pixel = 0;
         d = c->front;
         g = 1;
         sdf = d - p[2];

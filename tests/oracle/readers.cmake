@@ -8,8 +8,6 @@ foreach(topic esdf mesh planning query)
   vx_test(oracle_${topic} LABELS oracle SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps)
   vx_test(oracle_${topic}_guard LABELS oracle backend SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps ARGS guard TIMEOUT 600)
   vx_test(oracle_${topic}_cuda LABELS oracle gpu SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps ARGS cuda)
-  add_test(NAME oracle_${topic}_cuda_bodies COMMAND oracle_${topic}_cuda cuda)
-  set_tests_properties(oracle_${topic}_cuda_bodies PROPERTIES LABELS "oracle;gpu" TIMEOUT 300 SKIP_RETURN_CODE 77
-    ENVIRONMENT "CK_FORK=no;VOXELD_CUDA_TUNED=0")
-  vx_list_test(oracle_${topic}_cuda_bodies 300 "oracle;gpu" "VOXELD_CUDA_TUNED=0" "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/oracle_${topic}_cuda;cuda")
+  vx_test(oracle_${topic}_cuda_bodies LABELS oracle gpu SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps ARGS cuda
+    ENVIRONMENT VOXELD_CUDA_TUNED=0)
 endforeach()

@@ -152,6 +152,7 @@ START_TEST(unknown_and_why)
     static float p[N][3], d[N];
     static struct vx_explanation e[N];
     static struct vx_point_answer a[N];
+    static struct vx_point_unknown_answer both[N];
     struct vx_reply reply;
     struct vx_detail detail;
     int n_within = 0, n_why[5] = {0};
@@ -164,6 +165,10 @@ START_TEST(unknown_and_why)
     ck_assert_int_eq(vx_query_unknown(s.map, NULL, s.origin, p[0], N, d, &reply, &detail), VX_OK);
     ck_assert_int_eq(vx_query_explain(s.map, NULL, s.origin, p[0], N, e, &reply, &detail), VX_OK);
     ck_assert_int_eq(vx_query_points(s.map, NULL, s.origin, p[0], N, a, &reply, &detail), VX_OK);
+    ck_assert_int_eq(vx_query_points_unknown(s.map, NULL, s.origin, p[0], N, both, &reply, &detail), VX_OK);
+    for (int i = 0; i < N; i++)
+        ck_assert(memcmp(&both[i].answer, &a[i], sizeof a[i]) == 0 &&
+                  memcmp(&both[i].unknown_distance_m, &d[i], sizeof d[i]) == 0);
     ck_assert(d[0] == 0 && d[1] == 0 && e[0].why == VX_WHY_OUTSIDE && e[1].why == VX_WHY_OUTSIDE);
     for (int i = 2; i < N; i++) {
         double want = nearest_unknown(&s, p[i]);

@@ -319,6 +319,19 @@ vx_err vx_query_slice(struct vx_map *map, const struct vx_query_options *options
     return VX_OK;
 }
 
+vx_err vx_query_points_unknown(struct vx_map *map, const struct vx_query_options *options,
+                               const double origin_m[3], const float *points, uint32_t n,
+                               struct vx_point_unknown_answer *answers, struct vx_reply *reply,
+                               struct vx_detail *detail)
+{
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i) {
+        answer_items(points + 3 * (size_t)i, 1, 3, origin_m[0], &answers[i].answer);
+        answers[i].unknown_distance_m = points[3 * (size_t)i + 1];
+    }
+    return VX_OK;
+}
+
 vx_err vx_query_explain(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                         const float *points, uint32_t n, struct vx_explanation *out, struct vx_reply *reply,
                         struct vx_detail *detail)
@@ -328,6 +341,17 @@ vx_err vx_query_explain(struct vx_map *map, const struct vx_query_options *optio
         out[i] = (struct vx_explanation){.why = VX_WHY_MEASURED, .voxel = {(int32_t)i, 2, 3}, .weight = 9};
         answer_items(points + 3 * (size_t)i, 1, 3, origin_m[0], &out[i].answer);
     }
+    return VX_OK;
+}
+
+vx_err vx_query_tints(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                      const float *points, uint32_t n, struct vx_tint *answers, struct vx_reply *reply,
+                      struct vx_detail *detail)
+{
+    (void)origin_m;
+    VX_TRY_RET(begin(map, options, reply, detail));
+    for (uint32_t i = 0; i < n; ++i)
+        answers[i] = (struct vx_tint){{(uint8_t)points[3 * (size_t)i], 1, 2}, 3, 4, 5, 0};
     return VX_OK;
 }
 
@@ -348,6 +372,8 @@ vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *option
     }
     for (uint32_t i = 0; i < n / 3 * 3; ++i)
         out->triangles[i] = i;
+    if (map->info.params.colour)
+        out->tints = calloc(n, sizeof *out->tints);
     return VX_OK;
 }
 
@@ -356,6 +382,7 @@ void vx_mesh_fini(struct vx_mesh *mesh)
     free(mesh->vertices);
     free(mesh->normals);
     free(mesh->triangles);
+    free(mesh->tints);
 }
 
 /* ------------------------------------------------------------------ files */

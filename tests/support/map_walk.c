@@ -15,7 +15,8 @@ struct reader {
     /* the pools as they are: one copy each is far cheaper than one a page */
     struct vxk_chunk *chunks;
     struct vxk_leaf *leaves;
-    uint32_t *values;
+    uint32_t *values, *colours;
+    uint16_t *labels; /* and colours: NULL where the map has none */
 };
 
 __attribute__((format(printf, 2, 3))) static void fault(struct map_walk *w, const char *format, ...)
@@ -126,7 +127,10 @@ static void walk_leaf(struct reader *r, const struct vxk_leaf *l, const int32_t 
     *place += n;
     for (uint32_t v = 0, k = l->first; v < 512; v++) {
         if (l->active[v >> 6] >> (v & 63) & 1) {
-            o->value[v] = r->values[(uint64_t)l->page[k >> 8] * VXK_VALUES_A_PAGE + (k & 255)];
+            const uint64_t i = (uint64_t)l->page[k >> 8] * VXK_VALUES_A_PAGE + (k & 255);
+            o->value[v] = r->values[i];
+            o->colour[v] = r->colours ? r->colours[i] : 0;
+            o->label[v] = r->labels ? r->labels[i] : 0;
             k++;
         }
     }
@@ -208,8 +212,8 @@ static void add_words(struct vxk_sha256 *s, const uint32_t digest[8])
         vxk_sha256_byte(s, digest[i / 4] >> (24 - 8 * (i & 3)));
 }
 
-static void digest_word(struct vxk_sha256 *chunk, uint32_t number, const struct vxk_word *word,
-                        const struct walk_leaf *leaf)
+static void digest_word(const struct reader *r, struct vxk_sha256 *chunk, uint32_t number,
+                        const struct vxk_word *word, const struct walk_leaf *leaf)
 {
     struct vxk_sha256 s;
     uint32_t out[8];
@@ -226,6 +230,12 @@ static void digest_word(struct vxk_sha256 *chunk, uint32_t number, const struct 
         for (int v = 0; v < 512; v++)
             if (leaf->active[v >> 6] >> (v & 63) & 1)
                 vxk_sha256_u32(&s, leaf->value[v]);
+        for (int v = 0; r->colours && v < 512; v++)
+            if (leaf->active[v >> 6] >> (v & 63) & 1)
+                vxk_sha256_u32(&s, leaf->colour[v]);
+        for (int v = 0; r->labels && v < 512; v++)
+            if (leaf->active[v >> 6] >> (v & 63) & 1)
+                vxk_sha256_u32(&s, leaf->label[v]);
     }
     vxk_sha256_end(&s, out);
     vxk_sha256_u32(chunk, number);
@@ -250,7 +260,7 @@ static void walk_chunk(struct reader *r, const struct vxk_chunk *c, struct vxk_s
     for (uint32_t k = 0; k < 64; k++) {
         uint32_t first = w->n_leaves;
         walk_word(r, c, k, at);
-        digest_word(&sum, k, &c->word[k], w->leaves + first);
+        digest_word(r, &sum, k, &c->word[k], w->leaves + first);
         active += c->word[k].n_active;
     }
     if (c->n_leaf != w->n_leaves - leaf0 || c->n_tile != w->n_tiles - tile0 || c->n_active != active)
@@ -300,6 +310,13 @@ static uint32_t read_table(struct reader *r, struct keyed **out)
     return n;
 }
 
+/* The walker's own count of a map's channels picks the pool. */
+static const struct vx__page_pool *pool_of(struct vx_device *d, const struct vx_map *map, int kind)
+{
+    unsigned set = (map->params.colour ? 1u : 0u) | (map->params.label ? 2u : 0u);
+    return &d->pool[kind == VX__VALUE_PAGES && set ? 2 + set : (unsigned)kind];
+}
+
 static void *read_pool(struct reader *r, const void *dev, uint64_t bytes)
 {
     void *host = get(malloc(bytes + 1));
@@ -315,7 +332,7 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
                        .g = &s->grid,
                        .n_chunks = d->pool[VX__CHUNKS].n_units,
                        .n_leaf_pages = d->pool[VX__LEAF_PAGES].n_units,
-                       .n_value_pages = d->pool[VX__VALUE_PAGES].n_units};
+                       .n_value_pages = pool_of(d, map, VX__VALUE_PAGES)->n_units};
     struct vxk_chunk *c = NULL;
     struct keyed *table;
     struct vxk_sha256 sum;
@@ -331,6 +348,10 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
     r.chunks = read_pool(&r, r.g->chunks, r.n_chunks * (uint64_t)sizeof *r.chunks);
     r.leaves = read_pool(&r, r.g->leaves, r.n_leaf_pages * (uint64_t)sizeof *r.leaves * VXK_LEAVES_A_PAGE);
     r.values = read_pool(&r, r.g->values, r.n_value_pages * 4ull * VXK_VALUES_A_PAGE);
+    if (map->params.colour)
+        r.colours = read_pool(&r, r.g->colours, r.n_value_pages * 4ull * VXK_VALUES_A_PAGE);
+    if (map->params.label)
+        r.labels = read_pool(&r, r.g->labels, r.n_value_pages * 2ull * VXK_VALUES_A_PAGE);
     for (uint32_t i = 0; i < n && !w->fault[0]; i++) {
         uint32_t at = table[i].head, newer = VXK_NONE;
         for (; at != VXK_NONE; at = c->prev) {
@@ -359,6 +380,8 @@ struct map_walk *map_walk_snapshot(struct vx_map *map, const struct vx__snapshot
     free(r.chunks);
     free(r.leaves);
     free(r.values);
+    free(r.colours);
+    free(r.labels);
     return w;
 }
 
@@ -513,13 +536,16 @@ void device_check(struct vx_device *d, struct vx_map *const *maps, uint32_t n_ma
         if (walk[m]->fault[0] && !fault_text[0])
             snprintf(fault_text, 256, "%s", walk[m]->fault);
     }
-    for (int k = 0; k < VX__N_KINDS; k++) {
-        const struct vx__page_pool *p = &d->pool[k];
+    for (int i = 0; i < VX__N_POOLS; i++) {
+        const struct vx__page_pool *p = &d->pool[i];
+        const int k = i < VX__N_KINDS ? i : VX__VALUE_PAGES;
         uint8_t *seen = get(calloc(p->n_units + 1u, 1));
         uint32_t *ids = get(malloc((p->n_units + 1u) * 4ull));
         read_device(q, ids, p->stack.base, p->n_free * 4ull);
         note_ids(ids, p->n_free, seen, p->n_units, "free stack", fault_text);
         for (uint32_t m = 0; m < n_maps; m++) {
+            if (pool_of(d, maps[m], k) != p)
+                continue;
             note_ids(walk[m]->ids[k], walk[m]->n_ids[k], seen, p->n_units, "map", fault_text);
             for (const struct vx__retired *r = maps[m]->retired; r; r = r->next) {
                 if (r->whole) {
@@ -532,9 +558,9 @@ void device_check(struct vx_device *d, struct vx_map *const *maps, uint32_t n_ma
                 note_ids(ids, r->n[k], seen, p->n_units, "retired", fault_text);
             }
         }
-        for (uint32_t i = 0; i < p->n_units; i++)
-            if (!seen[i] && !fault_text[0])
-                snprintf(fault_text, 256, "page %u of kind %d is lost", i, k);
+        for (uint32_t id = 0; id < p->n_units; id++)
+            if (!seen[id] && !fault_text[0])
+                snprintf(fault_text, 256, "page %u of pool %d is lost", id, i);
         free(seen);
         free(ids);
     }

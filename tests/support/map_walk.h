@@ -14,7 +14,9 @@ struct walk_leaf {
     int32_t at[3]; /* first voxel */
     uint32_t n_active;
     uint64_t active[8], free[8];
-    uint32_t value[512]; /* by voxel number; 0 where not active */
+    uint32_t value[512];  /* by voxel number; 0 where not active */
+    uint32_t colour[512]; /* likewise, and 0 in maps without them */
+    uint16_t label[512];
 };
 
 struct walk_word { /* a word that holds something */

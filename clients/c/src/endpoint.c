@@ -267,14 +267,9 @@ static vx_err explain(struct vxc_client *client, bool reached, vx_err err, struc
     return err;
 }
 
-vx_err vxc__endpoint_greet(struct vxc_client *client, enum vxc__place place, struct vxc__endpoint **out,
-                           struct vx_detail *detail)
+/* Says HELLO; on a failure the socket is closed. */
+static vx_err greet(struct vxc_client *client, struct vxc__endpoint *endpoint, struct vx_detail *detail)
 {
-    struct vxc__endpoint *endpoint = *out = &client->endpoint[place];
-    if (endpoint->socket)
-        vxc__wait(client, 0); /* a lost connection is noticed before the next request, not by its silence */
-    if (endpoint->greeted)
-        return VX_OK;
     endpoint->reached = false; /* by this attempt */
     if (!endpoint->socket)
         VX_TRY_RET(open_socket(endpoint, detail));
@@ -292,7 +287,7 @@ vx_err vxc__endpoint_greet(struct vxc_client *client, enum vxc__place place, str
     if (err != VX_OK) {
         vxc__endpoint_close(endpoint);
         vxc__exchange_fini(&x);
-        return explain(client, endpoint->reached, err, detail);
+        return err;
     }
     const Voxeld__V1__Welcome *welcome = x.answer->welcome;
     if (welcome->session.len != sizeof endpoint->session) {
@@ -312,4 +307,20 @@ vx_err vxc__endpoint_greet(struct vxc_client *client, enum vxc__place place, str
     }
     vxc__exchange_fini(&x);
     return err;
+}
+
+vx_err vxc__endpoint_greet(struct vxc_client *client, enum vxc__place place, struct vxc__endpoint **out,
+                           struct vx_detail *detail)
+{
+    struct vxc__endpoint *endpoint = *out = &client->endpoint[place];
+    if (endpoint->socket)
+        vxc__wait(client, 0); /* a lost connection is noticed before the next request, not by its silence */
+    if (endpoint->greeted)
+        return VX_OK;
+    vx_err err = greet(client, endpoint, detail);
+    /* What broke may be the connection to the last daemon, seen only now, or one that a dying daemon's
+     * backlog took: a new socket tells. */
+    if (err == VX_E_UNAVAILABLE && endpoint->reached)
+        err = greet(client, endpoint, detail);
+    return err == VX_OK ? VX_OK : explain(client, endpoint->reached, err, detail);
 }

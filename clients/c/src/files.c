@@ -53,6 +53,8 @@ vx_err vxc_map_import(struct vxc_client *client, const char *name, const struct 
     params.decay_spares_seen = p->decay_spares_seen;
     params.forget_radius_m = p->forget_radius_m;
     params.sweep_words = p->sweep_words;
+    params.colour = p->colour;
+    params.label = p->label;
     body.map = vxc__bytes_of(name);
     body.file_bytes = options->n_bytes;
     body.params = &params;

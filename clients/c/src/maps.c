@@ -69,6 +69,8 @@ static void params_of(const Voxeld__V1__MapParams *in, struct vxc_map_params *ou
     out->decay_spares_seen = in->decay_spares_seen;
     out->forget_radius_m = in->forget_radius_m;
     out->sweep_words = in->sweep_words;
+    out->colour = in->colour;
+    out->label = in->label;
 }
 
 void vxc__memory_of(const Voxeld__V1__MapMemory *in, struct vxc_map_memory *out)
@@ -82,6 +84,8 @@ void vxc__memory_of(const Voxeld__V1__MapMemory *in, struct vxc_map_memory *out)
     out->held_bytes = in->held_bytes;
     out->retired_bytes = in->retired_bytes;
     out->scratch_bytes = in->scratch_bytes;
+    out->colour_bytes = in->colour_bytes;
+    out->label_bytes = in->label_bytes;
 }
 
 static void region_of(const Voxeld__V1__Region *in, struct vxc_region *out)
@@ -153,6 +157,8 @@ vx_err vxc_map_create(struct vxc_client *client, const char *name, const struct 
     values.decay_spares_seen = params->decay_spares_seen;
     values.forget_radius_m = params->forget_radius_m;
     values.sweep_words = params->sweep_words;
+    values.colour = params->colour;
+    values.label = params->label;
     body.map = vxc__bytes_of(name);
     body.params = &values;
     header.body_case = VOXELD__V1__HEADER__BODY_MAP_CREATE;

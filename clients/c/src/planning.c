@@ -6,7 +6,8 @@
 
 /* A body's arrays are what the wire carries: the structs have its layout. */
 _Static_assert(sizeof(struct vxc_path_answer) == 24 && sizeof(struct vxc_box_answer) == 32 &&
-                   sizeof(struct vxc_slice_cell) == 8 && sizeof(struct vxc_explanation) == 56,
+                   sizeof(struct vxc_slice_cell) == 8 && sizeof(struct vxc_explanation) == 56 &&
+                   sizeof(struct vxc_tint) == 8,
                "the wire's bytes");
 
 enum { BODY_BYTES = 64 << 20 /* of one request, about */ };
@@ -129,9 +130,10 @@ vx_err vxc_query_slice(struct vxc_client *client, const char *map, uint64_t min_
                     state ? state : &got, detail);
 }
 
-vx_err vxc_explain(struct vxc_client *client, const char *map, uint64_t min_epoch, const double origin_m[3],
-                   const float *points, size_t n, struct vxc_explanation *out, struct vxc_map_state *state,
-                   struct vx_detail *detail)
+/* EXPLAIN: explanations, or the tints instead. */
+static vx_err explain(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                      const double origin_m[3], const float *points, size_t n, bool tints, void *out,
+                      size_t out_bytes, struct vxc_map_state *state, struct vx_detail *detail)
 {
     Voxeld__V1__Explain body = VOXELD__V1__EXPLAIN__INIT;
     Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
@@ -140,8 +142,23 @@ vx_err vxc_explain(struct vxc_client *client, const char *map, uint64_t min_epoc
     body.map = vxc__bytes_of(map);
     body.min_epoch = min_epoch;
     body.origin_m = &origin;
+    body.tints = tints;
     header.body_case = VOXELD__V1__HEADER__BODY_EXPLAIN;
     header.explain = &body;
     return ask_all(client, map, &header, &body.min_epoch, &body.n, points, 3 * sizeof *points, n, out,
-                   sizeof *out, state, detail);
+                   out_bytes, state, detail);
+}
+
+vx_err vxc_explain(struct vxc_client *client, const char *map, uint64_t min_epoch, const double origin_m[3],
+                   const float *points, size_t n, struct vxc_explanation *out, struct vxc_map_state *state,
+                   struct vx_detail *detail)
+{
+    return explain(client, map, min_epoch, origin_m, points, n, false, out, sizeof *out, state, detail);
+}
+
+vx_err vxc_query_tints(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                       const double origin_m[3], const float *points, size_t n, struct vxc_tint *tints,
+                       struct vxc_map_state *state, struct vx_detail *detail)
+{
+    return explain(client, map, min_epoch, origin_m, points, n, true, tints, sizeof *tints, state, detail);
 }

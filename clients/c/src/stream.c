@@ -103,6 +103,8 @@ static void take_ack(struct vxc_stream *s, const Voxeld__V1__Ack *in)
             ack.warnings |= VXC_WARN_ALL_BEYOND;
         else if (in->warnings[i] == VOXELD__V1__WARNING__WARNING_EMPTY)
             ack.warnings |= VXC_WARN_EMPTY;
+        else if (in->warnings[i] == VOXELD__V1__WARNING__WARNING_UNUSED_CHANNEL)
+            ack.warnings |= VXC_WARN_UNUSED_CHANNEL;
     }
     report(s, &ack, &frame);
 }
@@ -207,6 +209,7 @@ static vx_err open_stream(struct vxc_stream *s, const char *map, const struct vx
     }
     body.invalid_zero = o->sensing.invalid_zero;
     body.no_carving = o->sensing.no_carving;
+    body.intensity_white = o->sensing.intensity_white;
     body.delivery = o->latest ? VOXELD__V1__DELIVERY__DELIVERY_LATEST : VOXELD__V1__DELIVERY__DELIVERY_ALL;
     body.ack_received = o->ack_received;
     body.durability = VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED;
@@ -419,10 +422,13 @@ static vx_err remember(struct vxc_stream *s, uint64_t req_id, void *user, struct
     return VX_OK;
 }
 
+enum { MAX_CHANNELS = 5 };
+
 /* The readings and the channels that the frame has; returns their number. */
 static size_t list_payloads(const struct vxc_frame *frame, Voxeld__V1__Frame *body,
                             Voxeld__V1__Channel *channel, struct vxc__payload *payload)
 {
+    const size_t readings = (size_t)frame->width * frame->height;
     payload[0] = (struct vxc__payload){frame->data, (size_t)frame->data_bytes};
     size_t n = 0;
     if (frame->time_ns) {
@@ -431,7 +437,19 @@ static size_t list_payloads(const struct vxc_frame *frame, Voxeld__V1__Frame *bo
     }
     if (frame->mask) {
         channel[n] = VOXELD__V1__CHANNEL__CHANNEL_MASK;
-        payload[1 + n++] = (struct vxc__payload){frame->mask, (size_t)frame->width * frame->height};
+        payload[1 + n++] = (struct vxc__payload){frame->mask, readings};
+    }
+    if (frame->colour) {
+        channel[n] = VOXELD__V1__CHANNEL__CHANNEL_COLOUR;
+        payload[1 + n++] = (struct vxc__payload){frame->colour, readings * 3};
+    }
+    if (frame->label) {
+        channel[n] = VOXELD__V1__CHANNEL__CHANNEL_LABEL;
+        payload[1 + n++] = (struct vxc__payload){frame->label, readings};
+    }
+    if (frame->intensity) {
+        channel[n] = VOXELD__V1__CHANNEL__CHANNEL_INTENSITY;
+        payload[1 + n++] = (struct vxc__payload){frame->intensity, readings * sizeof *frame->intensity};
     }
     body->channels = channel;
     body->n_channels = n;
@@ -443,10 +461,10 @@ vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame,
 {
     struct vxc_client *client = stream->client;
     struct frame_parts parts;
-    struct vxc__payload payload[3];
+    struct vxc__payload payload[1 + MAX_CHANNELS];
     size_t n_payloads;
     uint64_t n_bytes = 0;
-    Voxeld__V1__Channel channel[2];
+    Voxeld__V1__Channel channel[MAX_CHANNELS];
     Voxeld__V1__Frame body = VOXELD__V1__FRAME__INIT;
     vxw_header header = VOXELD__V1__HEADER__INIT;
     VX_TRY_RET(check_frame(stream, frame, detail));

@@ -33,6 +33,8 @@ struct vx_map_params {
     uint32_t sweep_words; /* blocks of 32^3 voxels that one commit looks through for both, about; 0 = 4096 */
     uint64_t frame_budget_bytes; /* growth that one frame may cause; 0 = an eighth of the pool's cap */
     uint64_t limit_bytes;        /* pool bytes this map may hold; 0 = the pool's cap */
+    bool colour; /* voxels have a colour, 4 bytes each, averaged by weight from frames that bring one */
+    bool label;  /* voxels have a label, 2 bytes each, the one that most weight of frames votes for */
 };
 
 /* Default parameters: TSDF, 5 cm, origin 0, truncation 3 voxels, R = 10 voxels. */
@@ -43,7 +45,9 @@ vx_err vx_map_check_name(const char *name, struct vx_detail *detail);
 /* Bytes that a map holds on the device. */
 struct vx_map_memory {
     uint64_t topology_bytes; /* chunks and leaf records of the newest epoch */
-    uint64_t values_bytes;   /* their values */
+    uint64_t values_bytes;   /* their values, */
+    uint64_t colour_bytes;   /* colours */
+    uint64_t label_bytes;    /* and labels */
     uint64_t table_bytes;    /* keys */
     uint64_t held_bytes;     /* distance field and cached meshes */
     uint64_t retired_bytes;  /* of older epochs that readers may still see */
@@ -73,7 +77,7 @@ struct vx_map_info {
     uint32_t esdf_radius_voxels; /* R in voxels, 1 .. 63 */
     double decay_clock_s;        /* the map's clock */
     double sweep_lag_s;          /* how far the sweep is behind it, for lack of sweep_words */
-    struct vx_map_memory memory; /* its parts; used_bytes = topology + values */
+    struct vx_map_memory memory; /* its parts; used_bytes = topology + values + colour + label */
 };
 
 /* Creates an empty map on a device.
@@ -167,6 +171,15 @@ struct vx_frame {
     double no_return_value; /* a reading equal to it saw nothing up to max_range_m; NaN = none is declared */
     bool invalid_zero;      /* range images: 0 = invalid instead of "no return" */
     bool no_carving;        /* true: integrate surfaces only */
+
+    /* What a map with colour or labels takes from the frame besides; NULL: nothing.  One item a reading, in
+     * the readings' order: depth [height][width] at the pixels of the depth image (register it before),
+     * points [n], range [height][width].  A map without the channel leaves them unused. */
+    const uint8_t *colour; /* [..][3] red, green, blue */
+    const uint8_t *label;  /* 0 = none: no vote */
+    const float
+        *intensity; /* LiDAR: grey = intensity / intensity_white, where there is no colour; else NULL */
+    double intensity_white; /* > 0 where intensity is set */
 };
 
 /* What became of the readings of a frame; the sum of all is the number of readings. */
@@ -183,7 +196,8 @@ struct vx_frame_counts {
 
 enum {
     VX_WARN_ALL_BEYOND = 1 /* every reading was beyond max range: wrong units? */,
-    VX_WARN_EMPTY = 2 /* none usable */
+    VX_WARN_EMPTY = 2 /* none usable */,
+    VX_WARN_UNUSED_CHANNEL = 4 /* it brought colour or labels that the map does not keep */
 };
 
 struct vx_frame_result {

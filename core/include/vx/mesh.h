@@ -4,16 +4,17 @@
 #ifndef VX_MESH_H
 #define VX_MESH_H
 
-#include "vx/query.h"
+#include "vx/tint.h"
 
 struct vx_mesh {
     double origin_m[3]; /* vertices are relative to it */
     uint32_t n_vertices;
     uint32_t n_triangles;
-    float *vertices;     /* [n_vertices][3] m */
-    float *normals;      /* [n_vertices][3] unit, out of the solid */
-    uint32_t *triangles; /* [n_triangles][3], counter-clockwise seen from outside */
-    void *owner_;        /* of the memory; vx_mesh_fini's */
+    float *vertices;       /* [n_vertices][3] m */
+    float *normals;        /* [n_vertices][3] unit, out of the solid */
+    uint32_t *triangles;   /* [n_triangles][3], counter-clockwise seen from outside */
+    struct vx_tint *tints; /* [n_vertices] colours and labels; NULL: the map has none */
+    void *owner_;          /* of the memory; vx_mesh_fini's */
 };
 
 /*

@@ -6,7 +6,9 @@
  *     tsdf      f32, distance in metres, positive outside       (TSDF maps)
  *     weight    f32, 0 .. 255                                   (TSDF maps)
  *     log_odds  f32, > 0 occupied, < 0 free                     (occupancy maps)
+ *     colour    RGBA8, 0 where there is none              (maps with colour)
  *     vx:value  u32, the map's own packed value
+ *     vx:colour, vx:label   u32, packed                    (maps with colour, labels)
  *     vx:map, vx:tile, vx:free   parameters, free tiles, free voxels (core/README.md)
  * Nothing is lost: a map that is exported and imported has the same digest.  Other programs see values and
  * weights; what is known to be free is in vx:* alone.
@@ -14,7 +16,8 @@
  * VX_NVDB_FLOAT, "nvdb-float": a dense grid of floats for tools that know no index grids (old magic numbers,
  * no checksum).  TSDF: a level set of distances in metres, background = truncation.  Occupancy: log-odds,
  * class FogVolume, background 0.  Every voxel without a value is inactive and holds the background: the
- * format has no word for unknown, and what is known to be free cannot be told from it.  Weights are lost.
+ * format has no word for unknown, and what is known to be free cannot be told from it.  Weights, colours and
+ * labels are lost.
  *
  * A voxel (i, j, k) of the map is the voxel (i, j, k) of the grid; the grid's transform takes it to its
  * centre.
@@ -75,7 +78,7 @@ struct vx_nvdb_import {
 /*
  * Makes a map of a grid in the first n_bytes of a file.  Every number of the file is checked before it is
  * used, and the file need not be trusted; it must not change meanwhile.  What comes of it:
- *   our own index grid            the map as it was, digest included
+ *   our own index grid            the map as it was, digest included, with the channels that the file has
  *   OnIndex grid with one channel its values (clamped to the truncation; log-odds), `weight`
  *   OnIndex grid alone            value 0, weight 0: active, without a surface
  *   Float grid                    active voxels, values clamped to the truncation, `weight`

@@ -15,7 +15,7 @@
 /* How unknown space counts. */
 enum vx_unknown {
     VX_UNKNOWN_REPORT = 0, /* met unknown space is reported and stops nothing */
-    VX_UNKNOWN_FREE = 1,   /* not looked at: the fastest */
+    VX_UNKNOWN_FREE = 1,   /* not looked at */
     VX_UNKNOWN_OCCUPIED = 2
 };
 
@@ -32,23 +32,26 @@ struct vx_paths {
 struct vx_path_answer { /* 24 bytes */
     uint32_t sphere;    /* the first to touch; 0xffffffff: none did */
     float contact;      /* where: way-point number and part of the way to the next; NaN: nowhere */
-    float clearance_m;  /* no surface is nearer to a sphere's skin up to its contact; NaN: nothing within R */
-    float unknown;      /* where a sphere first met unknown space; NaN: nowhere, or not looked at */
-    uint32_t status;    /* VX_Q_COLLIDES, VX_Q_TOUCHES_UNKNOWN, VX_Q_OUTSIDE (a pose is not finite or no
-                           rotation, or   the path leaves the voxel range: no answer beyond that) */
+    float clearance_m; /* no surface is nearer to a sphere's skin; of a path that touches: where it does; NaN:
+                          nothing within R */
+    float unknown;     /* where a sphere first met unknown space; NaN: nowhere, or not looked at */
+    uint32_t status;   /* VX_Q_COLLIDES, VX_Q_TOUCHES_UNKNOWN, VX_Q_OUTSIDE (a pose is not finite or no
+                          rotation, or   the path leaves the voxel range: no answer beyond that) */
     uint32_t reserved;
 };
 
 /*
  * Paths of a robot: between way-points its position goes straight and its rotation the short way (normalised
- * linear interpolation), and the whole of the way is swept, not its way-points alone.
+ * linear interpolation), and the whole of the way is swept, not its way-points alone.  What lies behind a
+ * path's first contact is not looked at.
  *
  * poses: [n][n_waypoints][7] float32 x, y, z (relative to origin_m), qx, qy, qz, qw.
  * A sphere advances by half of its clearance, at least a quarter of a voxel: a graze of less than an eighth
  * of a voxel can be missed.  clearance_m is never more than the true one and at least half of it.  Unknown
- * space is met when an unknown voxel's cube is within the radius and half a step (at most half a voxel):
- * early, never late.  Occupied space has a surface where it borders on free space; a piece that only unknown
- * space surrounds is met by steps of half a voxel, and with VX_UNKNOWN_FREE may be passed over.
+ * space is looked for at evenly spread places at most a voxel apart, and met when an unknown voxel's cube is
+ * within the radius and half of what lies between them: early, never late.  Occupied space has a surface
+ * where it borders on free space; a piece that only unknown space surrounds is met by steps of half a voxel
+ * when unknown space is reported, and with VX_UNKNOWN_FREE may be passed over.
  *
  * Errors: VX_E_INVALID: radius, n_spheres, n_waypoints.  Poses more than 4096 voxels apart are VX_Q_OUTSIDE.
  */
@@ -104,6 +107,16 @@ vx_err vx_query_slice(struct vx_map *map, const struct vx_query_options *options
 vx_err vx_query_unknown(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                         const float *points, uint32_t n, float *distance_m, struct vx_reply *reply,
                         struct vx_detail *detail);
+
+struct vx_point_unknown_answer { /* 28 bytes; what the wire carries */
+    struct vx_point_answer answer;
+    float unknown_distance_m; /* as vx_query_unknown */
+};
+/* vx_query_points and vx_query_unknown in one, from one epoch. */
+vx_err vx_query_points_unknown(struct vx_map *map, const struct vx_query_options *options,
+                               const double origin_m[3], const float *points, uint32_t n,
+                               struct vx_point_unknown_answer *answers, struct vx_reply *reply,
+                               struct vx_detail *detail);
 
 enum vx_why {
     VX_WHY_OUTSIDE = 0, /* not finite or beyond the voxel range */

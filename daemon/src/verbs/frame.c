@@ -110,6 +110,14 @@ static void channel_size(const struct vx_frame *frame, Voxeld__V1__Channel chann
         *n = frame->sensor == VX_DEPTH ? readings : 0;
         *item = 1;
         return;
+    case VOXELD__V1__CHANNEL__CHANNEL_COLOUR:
+        *n = readings;
+        *item = 3;
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_LABEL:
+        *n = readings;
+        *item = 1;
+        return;
     case VOXELD__V1__CHANNEL__CHANNEL_INTENSITY:
         *n = points || range ? readings : 0;
         *item = sizeof(float);
@@ -189,8 +197,35 @@ static vx_err check(const struct vxd_stream *stream, struct vxd_in *in, struct v
     return VX_OK;
 }
 
+/* A channel's bytes to where the frame has them. */
+static void place_channel(const struct vxd_stream *stream, Voxeld__V1__Channel channel,
+                          const unsigned char *data, struct vx_frame *frame)
+{
+    switch ((int)channel) {
+    case VOXELD__V1__CHANNEL__CHANNEL_TIME:
+        frame->time_ns = (const int32_t *)(const void *)data;
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_MASK:
+        frame->mask = data;
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_COLOUR:
+        frame->colour = data;
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_LABEL:
+        frame->label = data;
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_INTENSITY:
+        frame->intensity = stream->intensity_white > 0 ? (const float *)(const void *)data : NULL;
+        frame->intensity_white = stream->intensity_white;
+        return;
+    default:
+        return;
+    }
+}
+
 /* Copies what the frame points at: payloads and elevations. */
-static vx_err own_data(struct vxd_frame *f, struct vxd_in *in, struct vx_detail *detail)
+static vx_err own_data(const struct vxd_stream *stream, struct vxd_frame *f, struct vxd_in *in,
+                       struct vx_detail *detail)
 {
     struct vx_frame *frame = &f->frame;
     size_t at = 0;
@@ -208,10 +243,8 @@ static vx_err own_data(struct vxd_frame *f, struct vxd_in *in, struct vx_detail 
         if (i == 0) {
             frame->data = to;
             frame->data_bytes = n;
-        } else if (in->header->frame->channels[i - 1] == VOXELD__V1__CHANNEL__CHANNEL_TIME) {
-            frame->time_ns = (const int32_t *)(const void *)to;
-        } else if (in->header->frame->channels[i - 1] == VOXELD__V1__CHANNEL__CHANNEL_MASK) {
-            frame->mask = to;
+        } else {
+            place_channel(stream, in->header->frame->channels[i - 1], to, frame);
         }
         at += (n + 7) / 8 * 8;
     }
@@ -233,7 +266,7 @@ static vx_err accept_frame(struct vxd_session *session, struct vxd_stream *strea
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for the frame");
     vx_err err = check(stream, in, &f->frame, detail);
     if (err == VX_OK)
-        err = own_data(f, in, detail);
+        err = own_data(stream, f, in, detail);
     if (err == VX_OK)
         err = vx_frame_check(&f->frame, detail);
     if (err != VX_OK) {

@@ -56,6 +56,8 @@ static void params_fill(const struct vx_map_params *params, Voxeld__V1__Vec3 *or
     out->decay_spares_seen = params->decay_spares_seen;
     out->forget_radius_m = params->forget_radius_m;
     out->sweep_words = params->sweep_words;
+    out->colour = params->colour;
+    out->label = params->label;
 }
 
 void vxd_map_memory_fill(const struct vx_map_memory *memory, Voxeld__V1__MapMemory *out)
@@ -67,6 +69,8 @@ void vxd_map_memory_fill(const struct vx_map_memory *memory, Voxeld__V1__MapMemo
     out->held_bytes = memory->held_bytes;
     out->retired_bytes = memory->retired_bytes;
     out->scratch_bytes = memory->scratch_bytes;
+    out->colour_bytes = memory->colour_bytes;
+    out->label_bytes = memory->label_bytes;
 }
 
 struct regions {

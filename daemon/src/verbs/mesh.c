@@ -8,25 +8,30 @@ struct mesh_request {
     struct vxd_request base;
     struct vx_query_options options;
     uint32_t min_weight;
-    uint32_t n_vertices, n_triangles;
+    bool tints; /* are asked for */
+    uint32_t n_vertices, n_triangles, n_tints;
     double origin_m[3];
 };
 
-/* vertices, normals, triangles, one after the other. */
+/* vertices, normals, triangles, and tints where they are wanted, one after the other. */
 static vx_err pack(struct mesh_request *m, const struct vx_mesh *mesh)
 {
     size_t vertex_bytes = (size_t)mesh->n_vertices * 3 * sizeof(float);
     size_t triangle_bytes = (size_t)mesh->n_triangles * 3 * sizeof(uint32_t);
-    struct vxd_buf *buf = vxd_buf_create(2 * vertex_bytes + triangle_bytes);
+    size_t tint_bytes = m->tints && mesh->tints ? mesh->n_vertices * sizeof *mesh->tints : 0;
+    size_t n_bytes = 2 * vertex_bytes + triangle_bytes + tint_bytes;
+    struct vxd_buf *buf = vxd_buf_create(n_bytes);
     if (!buf)
-        return vx_fail(&m->base.detail, VX_E_NOMEM, "", "no memory for a mesh of %zu bytes",
-                       2 * vertex_bytes + triangle_bytes);
+        return vx_fail(&m->base.detail, VX_E_NOMEM, "", "no memory for a mesh of %zu bytes", n_bytes);
     if (vertex_bytes) {
         memcpy(buf->data, mesh->vertices, vertex_bytes);
         memcpy(buf->data + vertex_bytes, mesh->normals, vertex_bytes);
     }
     if (triangle_bytes)
         memcpy(buf->data + 2 * vertex_bytes, mesh->triangles, triangle_bytes);
+    if (tint_bytes)
+        memcpy(buf->data + 2 * vertex_bytes + triangle_bytes, mesh->tints, tint_bytes);
+    m->n_tints = tint_bytes ? mesh->n_vertices : 0;
     m->n_vertices = mesh->n_vertices;
     m->n_triangles = mesh->n_triangles;
     memcpy(m->origin_m, mesh->origin_m, sizeof m->origin_m);
@@ -67,6 +72,7 @@ static void answer(struct vxd_request *request)
     result.mesh_origin_m = &origin;
     result.n_vertices = m->n_vertices;
     result.n_triangles = m->n_triangles;
+    result.n_tints = m->n_tints;
     result.run_us = request->run_ns / 1000;
     header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
     header.result = &result;
@@ -91,6 +97,7 @@ void vxd_verb_mesh(struct vxd_server *server, struct vxd_session *session, struc
         return;
     struct mesh_request *m = (struct mesh_request *)r;
     m->min_weight = wire->min_weight;
+    m->tints = wire->tints;
     m->options = (struct vx_query_options){
         .min_epoch = wire->min_epoch, .cancelled = vxd_request_is_cancelled, .context = r};
     vx_err err = vxd_request_use_map(r, &wire->map);

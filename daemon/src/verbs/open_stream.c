@@ -15,6 +15,11 @@ static vx_err check(const struct vxd_server *server, const Voxeld__V1__OpenStrea
         return vx_fail(detail, VX_E_INVALID, "min_range_m", "must be 0 or more, is %g", open->min_range_m);
     if (!isfinite(open->max_range_m) || open->max_range_m < 0)
         return vx_fail(detail, VX_E_INVALID, "max_range_m", "must be 0 or more, is %g", open->max_range_m);
+    if (!isfinite(open->intensity_white) || open->intensity_white < 0)
+        return vx_fail(detail, VX_E_INVALID, "intensity_white", "must be 0 or more, is %g",
+                       open->intensity_white);
+    if (open->intensity_white > 0 && open->sensor == VOXELD__V1__SENSOR__SENSOR_DEPTH)
+        return vx_fail(detail, VX_E_INVALID, "intensity_white", "is for LiDAR");
     if (open->delivery != VOXELD__V1__DELIVERY__DELIVERY_ALL &&
         open->delivery != VOXELD__V1__DELIVERY__DELIVERY_LATEST)
         return vx_fail(detail, VX_E_INVALID, "delivery", "%d is no way of delivery", (int)open->delivery);
@@ -39,6 +44,7 @@ static void take(struct vxd_stream *stream, const Voxeld__V1__OpenStream *open)
     stream->no_return_value = open->no_return_case ? open->no_return_value : NAN;
     stream->invalid_zero = open->invalid_zero;
     stream->no_carving = open->no_carving;
+    stream->intensity_white = open->intensity_white;
     stream->latest = open->delivery == VOXELD__V1__DELIVERY__DELIVERY_LATEST;
     stream->ack_received = open->ack_received;
 }

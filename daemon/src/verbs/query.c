@@ -74,6 +74,8 @@ void vxd_query_answer(struct vxd_request *request)
     vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__Result result = VOXELD__V1__RESULT__INIT;
     Voxeld__V1__MapState map;
+    if (request->reply.esdf_epoch)
+        vxd_refresh_asked(request->map);
     vxd_map_state_fill(request->map, &request->reply, &map);
     result.map = &map;
     result.n = q->n;

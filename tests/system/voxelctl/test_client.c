@@ -614,7 +614,8 @@ START_TEST(daemon_dies_under_a_call)
     ck_assert_int_eq(fates.err, VX_E_UNAVAILABLE);
     is(vxc_stream_send(stream, &frame, NULL, NULL, &why), VX_E_UNAVAILABLE, "opened again");
     vxc_stream_close(stream);
-    for (int i = 0; i < 4; i++) /* the same words each time, however fast they are asked for */
+    (void)vxd_proc_wait(&proc, SIGKILL); /* until then its sockets may still take connections */
+    for (int i = 0; i < 4; i++)          /* the same words each time, however fast they are asked for */
         is(vxc_map_get_info(client, "gated", &info, &why), VX_E_UNAVAILABLE, "but nothing listens");
 }
 END_TEST
@@ -775,7 +776,6 @@ int main(void)
     tcase_add_test(tests, maps);
     tcase_add_test(tests, batches_of_any_size);
     tcase_add_test(tests, other_questions);
-    tcase_add_test(tests, planning);
     tcase_add_test(tests, planning);
     tcase_add_test(tests, meshes);
     tcase_add_test(tests, frames_under_credits);

@@ -130,6 +130,12 @@ maps() {
     expect 1 'NOT_FOUND' ctl map unprotect d --region 1
     check 'a hint that does not help' test -z "$(ctl map unprotect d --region 1 2>&1 | grep 'make it with')"
     expect 0 '"memory":\{"topology_bytes":0,' ctl --json stats
+    expect 0 'voxels of' ctl map create tinted --voxel-size 0.1 --colour --label
+    expect 0 '"colour":true,"label":true' ctl --json map info tinted
+    expect 0 'colours 0 B, labels 0 B' ctl map info tinted
+    expect 0 '"colour":false,"label":false' ctl --json map info d
+    expect 2 'takes no option --colour' ctl map export tinted --format nvdb -o "$work/no.nvdb" --colour
+    expect 0 'is gone' ctl map delete tinted
     expect 0 'is gone' ctl map delete d
 }
 
@@ -163,6 +169,41 @@ play() {
     wait "$player" || code=$?
     check "an interrupted play ends with $code" [ "$code" -eq 130 ]
     check "an interrupted play says '$(cat "$work/err")'" grep -q interrupted "$work/err"
+}
+
+# Boxes, rays, configurations and paths.
+shapes() {
+    expect 0 '^x,y,z,distance_m,gx,gy,gz,state,unknown_distance_m$' ctl query points room -i "$work/in.csv" --unknown-distance
+    expect 0 '^100,100,100,nan,0,0,0,unknown,0.000000$' ctl query points room -i "$work/in.csv" --unknown-distance
+    expect 0 '"outside":false,"unknown_distance_m":0[,.}]' ctl --json query points room -i "$work/in.csv" --unknown-distance
+    expect 2 'only query points' ctl query spheres room -i "$work/spheres.csv" --unknown-distance
+    printf 'min_x,min_y,min_z,max_x,max_y,max_z\n100,100,100,100.1,100.1,100.1\n-0.2,-0.2,1,0.2,0.2,1.4\n' >"$work/boxes.csv"
+    expect 0 '^100,100,100,100.1,100.1,100.1,0,0,8,0' ctl query boxes room -i "$work/boxes.csv"
+    expect 0 '"n":2,"with_occupied":[0-9]*,"with_unknown":[12],.*"answers":\[\{"free":0,"occupied":0,"unknown":8,"outside":false\}' \
+        ctl --json query box room -i "$work/boxes.csv"
+    printf 'x,y,z,dx,dy,dz\n0,0,1.2,0,0,-1\n100,100,100,1,0,0\n' >"$work/rays.csv"
+    expect 0 '^x,y,z,dx,dy,dz,range_m,nx,ny,nz,state,unknown_from_m$' ctl query rays room -i "$work/rays.csv"
+    expect 0 '^100,100,100,1,0,0,nan,0.000000,0.000000,0.000000,unknown,0.000000$' ctl query rays room -i "$work/rays.csv"
+    expect 0 '"n":2,"hits":1,' ctl --json query ray room -i "$work/rays.csv" --max-range 5
+    expect 2 '--max-range' ctl query rays room -i "$work/rays.csv" --max-range 0
+    printf 'x,y,z,radius\n0,0,0,0.05\n0.1,0,0,0.05\n' >"$work/robot.csv"
+    printf 'x,y,z,qx,qy,qz,qw\n0,0,1.2,0,0,0,1\n100,0,0,0,0,0,1\n0,0,1.2,0,0,0,3\n' >"$work/poses.csv"
+    expect 0 '^touches,sphere,contact,clearance_m,unknown,outside$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
+    expect 0 '^0,-1,nan,nan,0.000000,0$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
+    expect 0 '^1,0,0.000000,nan,0.000000,0$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv" --unknown occupied
+    expect 0 '^0,-1,nan,nan,nan,1$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
+    printf 'path,x,y,z,qx,qy,qz,qw\n7,0,0,1.2,0,0,0,1\n7,0,0,-0.5,0,0,0,1\n8,0,0,1.2,0,0,0,1\n8,0,0,1.2,0,0,1,0\n' >"$work/paths.csv"
+    expect 0 '"n":2,"touching":1,.*"touches":true,"sphere":[01],"contact":0\.[1-9]' ctl --json query paths room -i "$work/paths.csv" --robot "$work/robot.csv" --unknown free
+    expect 0 '2 answers \(1 touch something, 0 meet unknown space\)' \
+        ctl query paths room -i "$work/paths.csv" --robot "$work/robot.csv" --unknown free -o "$work/paths-out.csv"
+    printf '8,0,0,1.3,0,0,1,0\n' >>"$work/paths.csv"
+    expect 1 'path 8 has 3 way-points' ctl query paths room -i "$work/paths.csv" --robot "$work/robot.csv"
+    expect 2 'needs --robot' ctl query paths room -i "$work/paths.csv"
+    expect 2 'takes no --robot' ctl query boxes room -i "$work/boxes.csv" --robot "$work/robot.csv"
+    expect 2 'report, free or occupied' ctl query paths room --robot "$work/robot.csv" --unknown maybe
+    printf 'x,y,z,radius\n0,0,0,50\n' >"$work/large-robot.csv"
+    expect 1 'INVALID_ARGUMENT' ctl query configurations room -i "$work/poses.csv" --robot "$work/large-robot.csv"
+    expect 1 'STALE_EPOCH' ctl query boxes room -i "$work/boxes.csv" --min-epoch 1000000
 }
 
 results() {
@@ -202,6 +243,8 @@ results() {
     printf 'x,y,z\n' >"$work/empty.csv"
     expect 0 '"n":0,.*"answers":\[\]' ctl --json query points room -i "$work/empty.csv"
     expect 1 'STALE_EPOCH' ctl query points room -i "$work/in.csv" --min-epoch 1000000
+
+    shapes
 
     expect 0 'samples of 0.05 m' ctl slice room --z 1 --png "$work/slice.png"
     check "slice.png is no PNG" is_png "$work/slice.png"
@@ -268,9 +311,36 @@ organised_pcd/five_people.pcd 0.05 1
 organised_pcd/capture0001.pcd 0.05 1
 organised_pcd/table_scene_mug_stereo_textured.pcd 0.05 1
 SETS
+    coloured
     expect 0 ends ctl shutdown
     wait "$daemon" || fail "the daemon ended with $?"
     daemon=
+}
+
+# The colours of a set reach the mesh, a picture, and the map of an exported file.
+coloured() {
+    local set=$data/rgbd_open3d_auglicl_5 first
+    [ -e "$set" ] || { echo "SKIP: no $set"; return; }
+    expect 0 voxels ctl map create tinted --voxel-size 0.03 --colour
+    ctl --json play "$set" --map tinted >"$work/out"
+    if grep -q '"frames_with_colour":0' "$work/out"; then # a build without libjpeg
+        echo "SKIP: the colours of $set are not read"
+        return
+    fi
+    check "colours of $(cat "$work/out")" grep -q '"frames_with_colour":5' "$work/out"
+    expect 0 vertices ctl mesh tinted -o "$work/tinted.ply"
+    check "the mesh has no colours" grep -aq '^property uchar red' "$work/tinted.ply"
+    expect 0 'shows the map' ctl view tinted --png "$work/tinted.png" --size 80x60
+    expect 0 'shows the map' ctl view tinted --png "$work/heights.png" --size 80x60 --heights
+    check "the picture has colours by height" test "$(cksum <"$work/tinted.png")" != "$(cksum <"$work/heights.png")"
+    first=$(ctl map digest tinted)
+    expect 0 voxels ctl map export tinted --format nvdb -o "$work/tinted.nvdb"
+    expect 0 voxels ctl map import again "$work/tinted.nvdb"
+    check "a map of the file is another" [ "$(ctl map digest again)" = "$first" ]
+    expect 0 voxels ctl map create bare --voxel-size 0.03
+    expect 0 '"frames_with_colour":0' ctl --json play "$set" --map bare
+    expect 0 vertices ctl mesh bare -o "$work/bare.ply"
+    check "a map without colours has a mesh with some" [ "$(grep -ac 'uchar red' "$work/bare.ply")" -eq 0 ]
 }
 
 case $what in

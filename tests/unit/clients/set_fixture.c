@@ -123,6 +123,18 @@ void set_pgm16(const char *name, uint32_t width, uint32_t height, uint16_t base)
     free(px);
 }
 
+void set_rgb8(const char *name, uint32_t width, uint32_t height, uint8_t base)
+{
+    uint8_t *px = malloc((size_t)width * height * 3);
+    for (uint32_t i = 0; i < width * height; i++) {
+        px[3 * i] = (uint8_t)(base + i % width);
+        px[3 * i + 1] = (uint8_t)(base + 10 * (i / width));
+        px[3 * i + 2] = base;
+    }
+    write_png(name, width, height, 8, PNG_COLOR_TYPE_RGB, px, (size_t)width * 3);
+    free(px);
+}
+
 void set_png8(const char *name, int colour)
 {
     const uint8_t rows[2 * 12] = {0};

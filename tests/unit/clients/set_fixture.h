@@ -19,6 +19,8 @@ void set_text(const char *name, const char *format, ...) __attribute__((format(p
 /* 16-bit grey image whose pixel (u, v) is base + 10 v + u. */
 void set_png16(const char *name, uint32_t width, uint32_t height, uint16_t base);
 void set_pgm16(const char *name, uint32_t width, uint32_t height, uint16_t base);
+/* 8-bit colour image whose pixel (u, v) is red = base + u, green = base + 10 v, blue = base. */
+void set_rgb8(const char *name, uint32_t width, uint32_t height, uint8_t base);
 /* An image that is no depth: 8-bit grey (colour = 0) or RGB (1). */
 void set_png8(const char *name, int colour);
 

@@ -104,11 +104,11 @@ START_TEST(snapshots_stay)
     ck_ok(vx__retired_drain(map, NULL));
     ck_assert_ptr_null(map->retired);
     ck_assert_uint_eq(map->retired_bytes, 0);
-    used = (map->totals.n_pages[0]) * vx__page_bytes(VX__CHUNKS) +
-           map->totals.n_pages[1] * vx__page_bytes(VX__LEAF_PAGES) +
-           map->totals.n_pages[2] * vx__page_bytes(VX__VALUE_PAGES);
+    used = (map->totals.n_pages[0]) * vx__page_bytes(VX__CHUNKS, 0) +
+           map->totals.n_pages[1] * vx__page_bytes(VX__LEAF_PAGES, 0) +
+           map->totals.n_pages[2] * vx__page_bytes(VX__VALUE_PAGES, 0);
     for (int k = 0; k < VX__N_KINDS; k++)
-        used -= (d->pool[k].n_units - d->pool[k].n_free) * vx__page_bytes((enum vx__page_kind)k);
+        used -= (d->pool[k].n_units - d->pool[k].n_free) * vx__page_bytes((enum vx__page_kind)k, 0);
     ck_assert_uint_eq(used, 0);
     vx_map_destroy(map);
     vx_device_close(d);

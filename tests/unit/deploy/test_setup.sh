@@ -46,7 +46,7 @@ machine 0 '.*'
 check "nothing is missing" run_setup
 check "nothing is missing, so apt-get is left alone" not test -e "$work/log"
 
-machine 0 '(build-essential|cmake|ninja-build|pkg-config|lib(uv1|zmq3|protobuf-c|yaml)-dev|protobuf-c-compiler)'
+machine 0 '(build-essential|cmake|ninja-build|pkg-config|lib(uv1|zmq3|protobuf-c|yaml|jpeg)-dev|protobuf-c-compiler)'
 check "as root" run_setup
 check "only what is missing is installed" grep -qx 'install -y -q --no-install-recommends libpng-dev check' "$work/log"
 check "never CUDA" not grep -qi -e cuda -e nvidia "$work/log"

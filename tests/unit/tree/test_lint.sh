@@ -18,7 +18,7 @@ case $tool in
         version=$("$program" --version)
         # Another version formats differently; it cannot judge.
         [[ $version == *"version 14."* ]] || { echo "SKIP: $version is not 14"; exit 77; }
-        sources -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' |
+        sources -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' |
             xargs -0 "$program" --dry-run -Werror -ferror-limit=1 2>&1 | awk -F: '
                 / error: / { if (!seen[$1]++) print $1 ":" $2 ": not as clang-format writes it (clang-format -i " $1 ")" }
                 END { exit NR > 0 }'

@@ -99,11 +99,13 @@ struct vxc_map_params {
     bool decay_spares_seen; /* what a frame sees does not decay by the time since the frame before it */
     double forget_radius_m; /* what is farther from the sensor is forgotten */
     uint32_t sweep_words;   /* blocks of 32^3 voxels that a commit looks through for both */
+    bool colour, label;     /* voxels keep a colour (4 bytes each), a label (2 bytes each) */
 };
 
 /* Bytes that a map holds on the device. */
 struct vxc_map_memory {
     uint64_t topology_bytes, values_bytes; /* of the newest epoch */
+    uint64_t colour_bytes, label_bytes;    /* likewise */
     uint64_t table_bytes;                  /* keys */
     uint64_t held_bytes;                   /* distance field and cached meshes */
     uint64_t retired_bytes;                /* of older epochs that readers may still see */
@@ -245,7 +247,8 @@ enum vxc_fate {
 
 enum {
     VXC_WARN_ALL_BEYOND = 1 /* every reading beyond max range: wrong units? */,
-    VXC_WARN_EMPTY = 2 /* none usable */
+    VXC_WARN_EMPTY = 2 /* none usable */,
+    VXC_WARN_UNUSED_CHANNEL = 4 /* it brought colours or labels, and the map keeps none */
 };
 
 struct vxc_ack {
@@ -331,6 +334,15 @@ vx_err vxc_query_points(struct vxc_client *client, const char *map, uint64_t min
                         const double origin_m[3], const float *points, size_t n,
                         struct vxc_point_answer *answers, struct vxc_map_state *state,
                         struct vx_detail *detail);
+struct vxc_point_unknown_answer {
+    struct vxc_point_answer answer;
+    float unknown_distance_m; /* to the nearest unknown voxel, 0 in one; NaN: none within R */
+};
+/* The same with the distance to the nearest unknown voxel. */
+vx_err vxc_query_points_unknown(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                                const double origin_m[3], const float *points, size_t n,
+                                struct vxc_point_unknown_answer *answers, struct vxc_map_state *state,
+                                struct vx_detail *detail);
 /* Spheres [n][4]: centre, radius.  Errors: as above; VX_E_INVALID a radius over R (the words say R). */
 vx_err vxc_query_spheres(struct vxc_client *client, const char *map, uint64_t min_epoch,
                          const double origin_m[3], const float *spheres, size_t n,
@@ -356,7 +368,8 @@ struct vxc_robot {
 struct vxc_path_answer {
     uint32_t sphere;   /* the first to touch; 0xffffffff: none */
     float contact;     /* where: way-point number and part of the way to the next; NaN: nowhere */
-    float clearance_m; /* no surface is nearer to a sphere's skin up to its contact; NaN: nothing within R */
+    float clearance_m; /* no surface is nearer to a sphere's skin; where it touches: there; NaN: nothing
+                          within R */
     float unknown;     /* where unknown space was first met; NaN: nowhere, or not looked at */
     uint32_t status;   /* VXC_Q_COLLIDES, VXC_Q_TOUCHES_UNKNOWN, VXC_Q_OUTSIDE */
     uint32_t reserved;
@@ -422,14 +435,29 @@ vx_err vxc_explain(struct vxc_client *client, const char *map, uint64_t min_epoc
                    const float *points, size_t n, struct vxc_explanation *out, struct vxc_map_state *state,
                    struct vx_detail *detail);
 
+/* Colour and label at a place. */
+struct vxc_tint {
+    uint8_t colour[3]; /* red, green, blue; 128 each where there is none */
+    uint8_t label;     /* 0 = none */
+    uint8_t weight;    /* of the colour; 0 = there is none */
+    uint8_t trust;     /* confidence of the label, 0 .. 255 */
+    uint16_t reserved;
+};
+/* Colours and labels at n points [n][3].  A map without them answers that there are none.  Errors: as
+ * vxc_query_points. */
+vx_err vxc_query_tints(struct vxc_client *client, const char *map, uint64_t min_epoch,
+                       const double origin_m[3], const float *points, size_t n, struct vxc_tint *tints,
+                       struct vxc_map_state *state, struct vx_detail *detail);
+
 struct vxc_mesh {
     double origin_m[3]; /* vertices are relative to it */
     uint32_t n_vertices, n_triangles;
-    const float *vertices;     /* [n_vertices][3] m */
-    const float *normals;      /* [n_vertices][3] unit, out of the solid */
-    const uint32_t *triangles; /* [n_triangles][3], counter-clockwise seen from outside */
+    const float *vertices;        /* [n_vertices][3] m */
+    const float *normals;         /* [n_vertices][3] unit, out of the solid */
+    const uint32_t *triangles;    /* [n_triangles][3], counter-clockwise seen from outside */
+    const struct vxc_tint *tints; /* [n_vertices]; NULL: the map has neither colour nor labels */
     struct vxc_map_state state;
-    void *memory; /* owns the three arrays */
+    void *memory; /* owns the arrays */
 };
 
 /*

@@ -63,6 +63,13 @@ struct vxc_frame {
     uint64_t data_bytes;
     double first_azimuth_rad, azimuth_step_rad; /* range: column u looks to first + u * step */
     const float *elevation_rad;                 /* range: [height], strictly monotonic */
+
+    /* For maps that keep colour or labels; NULL: the frame brings none.  One item for each reading, in their
+     * order: of a depth image at its own pixels, so register a colour camera's image to the depth image
+     * before. */
+    const uint8_t *colour;  /* [..][3] red, green, blue */
+    const uint8_t *label;   /* 0 = none */
+    const float *intensity; /* LiDAR: a grey, with vxc_sensing.intensity_white; not used beside `colour` */
 };
 
 /* How the readings of a stream of frames are meant; the same for all of them. */
@@ -73,6 +80,7 @@ struct vxc_sensing {
     double no_return_value; /* a reading equal to it saw nothing up to max_range_m; NaN: none is declared */
     bool invalid_zero;      /* range: 0 is invalid instead of "no return" */
     bool no_carving;        /* integrate surfaces only */
+    double intensity_white; /* LiDAR: the intensity that counts as white; 0: intensities are no colour */
 };
 
 #endif

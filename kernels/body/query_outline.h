@@ -1,0 +1,83 @@
+/*
+ * query_outline.h - what is around a place, cell by cell: from the outlines of the field's words.
+ */
+#ifndef VXK_BODY_QUERY_OUTLINE_H
+#define VXK_BODY_QUERY_OUTLINE_H
+
+#include "query_point.h"
+
+/* What some cell of a box has. */
+enum { VXK_NEAR = 1, VXK_HAS_OCCUPIED = 2, VXK_HAS_UNKNOWN = 4, VXK_AROUND_ALL = 7 };
+
+/* Voxels, both ends included. */
+struct vxk_extent {
+    int32_t lo[3], hi[3];
+};
+
+/* The cells of the word at `base` (its first voxel) that an extent meets. */
+VXK_FN uint64_t vxk_extent_cells(const struct vxk_extent *e, const int32_t base[3])
+{
+    uint64_t cells = 1;
+    uint32_t stride = 1;
+    for (int a = 2; a >= 0; a--, stride *= 4) { /* the pattern so far, repeated from .. to along this axis */
+        int32_t from = vxk_maxi(e->lo[a] - base[a], 0) >> 3, to = vxk_mini(e->hi[a] - base[a], 31) >> 3;
+        uint64_t one = cells;
+        if (from > to)
+            return 0;
+        for (cells = 0; from <= to; from++)
+            cells |= one << ((uint32_t)from * stride);
+    }
+    return cells;
+}
+
+/* The outline of the word whose first voxel is `base`; the cursor remembers the chunk. */
+VXK_FN void vxk_outline_at(const struct vxk_query *q, struct vxk_esdf_cursor *c, const int32_t base[3],
+                           struct vxk_outline *out)
+{
+    uint32_t word =
+        (uint32_t)(base[0] >> 5 & 3) << 4 | (uint32_t)(base[1] >> 5 & 3) << 2 | (uint32_t)(base[2] >> 5 & 3);
+    const struct vxk_chunk *chunk;
+    uint64_t key;
+    out->near = out->occupied = out->made = 0;
+    out->unknown = ~0ull;
+    if (!vxk_cell_key(base[0] >> 3, base[1] >> 3, base[2] >> 3, &key))
+        key = VXK_NO_KEY;
+    if (key != c->key) {
+        c->key = key;
+        c->known = 0;
+        c->chunk = key == VXK_NO_KEY ? VXK_NONE : vxk_esdf_find(&q->esdf, key);
+    }
+    if (c->chunk != VXK_NONE) {
+        *out = q->esdf.outline[(uint64_t)c->chunk << 6 | word];
+        return;
+    }
+    chunk = key == VXK_NO_KEY ? (const struct vxk_chunk *)0 : vxk_find_chunk(&q->grid, key);
+    if (chunk)
+        out->unknown = ~chunk->word[word].tile;
+}
+
+/* What the cells around have: near and occupied ones that meet `inner`, unknown ones that meet `outer`, which
+ * holds it. */
+VXK_FN uint32_t vxk_around(const struct vxk_query *q, const struct vxk_extent *inner,
+                           const struct vxk_extent *outer)
+{
+    struct vxk_esdf_cursor cursor;
+    struct vxk_outline o;
+    uint32_t found = 0;
+    int32_t base[3], w[3];
+    vxk_esdf_cursor_init(&cursor);
+    for (w[0] = outer->lo[0] >> 5; w[0] <= outer->hi[0] >> 5; w[0]++)
+        for (w[1] = outer->lo[1] >> 5; w[1] <= outer->hi[1] >> 5; w[1]++)
+            for (w[2] = outer->lo[2] >> 5; w[2] <= outer->hi[2] >> 5; w[2]++) {
+                uint64_t cells;
+                for (int a = 0; a < 3; a++)
+                    base[a] = w[a] * 32;
+                vxk_outline_at(q, &cursor, base, &o);
+                found |= o.unknown & vxk_extent_cells(outer, base) ? VXK_HAS_UNKNOWN : 0;
+                cells = vxk_extent_cells(inner, base);
+                found |= (o.near & cells ? VXK_NEAR : 0) | (o.occupied & cells ? VXK_HAS_OCCUPIED : 0);
+            }
+    return found;
+}
+
+#endif

@@ -1,0 +1,8 @@
+# Colours and labels of voxels against double-precision references.
+foreach(backend cpu cuda)
+  set(labels oracle)
+  if(backend STREQUAL "cuda")
+    set(labels oracle gpu)
+  endif()
+  vx_test(oracle_colour_${backend} LABELS ${labels} SOURCES oracle/oracle_colour.c oracle/observe_depth.c LIBS vx_core_testing ARGS ${backend} 2)
+endforeach()

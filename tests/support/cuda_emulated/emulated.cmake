@@ -1,0 +1,36 @@
+# The CUDA backend on the CPU (README.md here), instead of nvcc's.  Included by kernels/cuda with `kernels`, its .cu files.
+if(VOXELD_BUNDLE OR NOT VOXELD_TESTS)
+  message(FATAL_ERROR "VOXELD_CUDA=EMULATED is for tests only: it cannot be bundled or built without tests")
+endif()
+set(VOXELD_EMULATED_ARCH 900 CACHE STRING "Compute capability that the emulated device has, as __CUDA_ARCH__: 900 or 750")
+set(emulated ${CMAKE_SOURCE_DIR}/tests/support/cuda_emulated)
+
+# vx_emulate_cuda(TARGET .cu files...): those of the target's sources are compiled as C++, one call for each thread.
+function(vx_emulate_cuda target)
+  set(emulated ${CMAKE_SOURCE_DIR}/tests/support/cuda_emulated)
+  set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX
+    COMPILE_OPTIONS "-include;${emulated}/include/cuda_runtime.h;-Wno-unknown-pragmas")
+  set_target_properties(${target} PROPERTIES CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+  target_include_directories(${target} PRIVATE ${emulated}/include ${CMAKE_SOURCE_DIR}/kernels)
+  target_compile_definitions(${target} PRIVATE VXK_CUDA_EMULATED __CUDA_ARCH__=${VOXELD_EMULATED_ARCH})
+  # As on the GPU: one rounding for each operation.
+  target_compile_options(${target} PRIVATE -Wall -ffp-contract=off -fno-math-errno)
+  if(VOXELD_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(sanitizers)
+    target_compile_options(${target} PRIVATE ${sanitizers} -fno-omit-frame-pointer -g)
+  endif()
+  if(VOXELD_ASAN)
+    target_compile_options(${target} PRIVATE -fsanitize-sections=emulated_shared)
+  endif()
+endfunction()
+
+set(sources engine.cpp fiber.cpp memory.cpp primitives.cpp runtime.cpp symbols.cpp)
+list(TRANSFORM sources PREPEND ${emulated}/)
+add_library(vx_cuda_emulated OBJECT ${sources} ${kernels})
+vx_emulate_cuda(vx_cuda_emulated ${kernels})
+target_sources(vx_kernels PRIVATE $<TARGET_OBJECTS:vx_cuda_emulated>)
+target_compile_definitions(vx_kernels PRIVATE VXK_CUDA_HOST_SEES=1)
+target_include_directories(vx_kernels PRIVATE ${emulated}/include)
+target_link_libraries(vx_kernels PRIVATE ${CMAKE_DL_LIBS})
