@@ -335,7 +335,7 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     plan_ahead(&map->ws);
     err = publish(map, frame, &fresh, r);
     fill_result(map, frame, grown, result);
-    result->replaced_bytes = back;
+    result->replaced_bytes = vx__map_bytes(map, back);
     result->n_launches = (uint32_t)(map->queue->n_launches - launches);
     result->n_waits = (uint32_t)(map->queue->n_waits - waits);
     return err;

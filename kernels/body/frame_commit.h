@@ -180,12 +180,9 @@ VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_fram
                            const struct vxk_view *view, const struct vxk_leaf *now,
                            const struct vxk_leaf *old, int tile, uint32_t x, uint32_t rank)
 {
-    uint32_t asked = 0;
     struct vxk_row rows[8];
     int gone;
-    for (uint32_t y = 0; y < 8; y++)
-        asked |= now->active[x] >> (8 * y) & 255 ? 1u << y : 0;
-    vxk_observe_plane(a, view, x, fw->flags & VXK_WORD_QUIET ? 0 : asked, rows);
+    vxk_observe_plane(a, view, x, fw->flags & VXK_WORD_QUIET ? 0 : vxk_rows_of(now->active[x]), rows);
     for (uint32_t y = 0; y < 8; y++) {
         const struct vxk_row *row = &rows[y];
         uint32_t on = (uint32_t)(now->active[x] >> (8 * y)) & 255;

@@ -187,6 +187,15 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
         o->free = (uint32_t)(v->clear[x] >> (8 * y)) & 255 & ~o->band;
 }
 
+/* The rows of a plane that have something: bit y. */
+VXK_FN uint32_t vxk_rows_of(uint64_t plane)
+{
+    uint32_t rows = 0;
+    for (uint32_t y = 0; y < 8; y++)
+        rows |= plane >> (8 * y) & 255 ? 1u << y : 0;
+    return rows;
+}
+
 /* What the frame says about the rows of plane x whose bits are set in `asked`; nothing about the others. */
 VXK_FN void vxk_observe_plane(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x,
                               uint32_t asked, struct vxk_row row[8])
