@@ -136,6 +136,7 @@ void vx_device_get_stats(struct vx_device *d, struct vx_device_stats *out)
                                     .scratch_bytes = d->scratch_bytes,
                                     .reserved_bytes = d->page_bytes + d->scratch_bytes + d->hold_bytes,
                                     .peak_bytes = d->peak_bytes,
+                                    .pinned_bytes = info.pinned_bytes,
                                     .n_allocs = info.n_allocs + d->n_commits};
     pthread_mutex_unlock(&d->lock);
     _Static_assert(sizeof out->name == sizeof info.name, "one length");

@@ -84,6 +84,14 @@ void vxk_blocks_trim(struct vxk_blocks *b)
     pthread_mutex_unlock(&b->mutex);
 }
 
+uint64_t vxk_blocks_bytes(struct vxk_blocks *b)
+{
+    pthread_mutex_lock(&b->mutex);
+    uint64_t bytes = b->live_bytes + b->idle_bytes;
+    pthread_mutex_unlock(&b->mutex);
+    return bytes;
+}
+
 uint64_t vxk_blocks_n_raw(struct vxk_blocks *b)
 {
     pthread_mutex_lock(&b->mutex);

@@ -44,6 +44,8 @@ void vxk_blocks_fini(struct vxk_blocks *b);
 void *vxk_blocks_take(struct vxk_blocks *b, uint64_t bytes);
 /* Keeps the block for reuse; ptr is NULL or a live block of this cache. */
 void vxk_blocks_give(struct vxk_blocks *b, void *ptr);
+/* Bytes that the backend gave, live and idle. */
+uint64_t vxk_blocks_bytes(struct vxk_blocks *b);
 /* Times that the backend was asked for memory so far. */
 uint64_t vxk_blocks_n_raw(struct vxk_blocks *b);
 /* Gives the idle blocks back to the backend. */
