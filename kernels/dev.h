@@ -29,6 +29,14 @@ template <typename T> static __device__ __forceinline__ T *vxk_opaque(T *p)
     asm("" : "+l"(p));
     return p;
 }
+/* 1 / x, correctly rounded; 2^-60 < x < 2^60, so that none of the cases needs looking at that the compiler's
+ * own division looks at. */
+static __device__ __forceinline__ float vxk_reciprocal(float x)
+{
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return __fmaf_rn(r, __fmaf_rn(-x, r, 1.0f), r);
+}
 /* Loads that see other elements' atomics of the same launch. */
 static __device__ __forceinline__ uint32_t vxk_load32(const uint32_t *p)
 {
@@ -273,23 +281,14 @@ VXK_FN void vxk_store_bits8(uint32_t *p, const struct vxk_m8 &a)
         p[k] = a.lane[k];
 }
 #undef VXK_LANES
-/* Of eight records of four floats, records at[k]: their first three, lane by lane. */
-VXK_FN void vxk_gather8(const float *p, const int32_t at[8], float a[8], float b[8], float c[8])
+/* The four floats of the records at[k], lane by lane. */
+VXK_FN void vxk_gather8(const float *p, const int32_t at[8], float a[8], float b[8], float c[8], float d[8])
 {
     for (int k = 0; k < 8; k++) {
         a[k] = p[4 * at[k]];
         b[k] = p[4 * at[k] + 1];
         c[k] = p[4 * at[k] + 2];
-    }
-}
-/* The other way, into eight records at p; their last is 0. */
-VXK_FN void vxk_scatter8(float *p, const float a[8], const float b[8], const float c[8])
-{
-    for (int k = 0; k < 8; k++) {
-        p[4 * k] = a[k];
-        p[4 * k + 1] = b[k];
-        p[4 * k + 2] = c[k];
-        p[4 * k + 3] = 0.0f;
+        d[k] = p[4 * at[k] + 3];
     }
 }
 /* to[0 .. 7] = from[0 .. 7], numbers of four bytes. */
@@ -340,6 +339,10 @@ VXK_FN uint32_t vxk_clz64(uint64_t x)
 VXK_FN float vxk_sqrt(float x)
 {
     return sqrtf(x);
+}
+VXK_FN float vxk_reciprocal(float x)
+{
+    return 1.0f / x;
 }
 VXK_FN float vxk_floor(float x)
 {
@@ -511,8 +514,9 @@ VXK_FN_WOVEN void vxk_store_bits8(uint32_t *p, vxk_m8 a)
 {
     __builtin_memcpy(p, &a, sizeof a);
 }
-/* Of eight records of four floats, records at[k]: their first three, lane by lane. */
-VXK_FN_WOVEN void vxk_gather8(const float *p, const int32_t at[8], float a[8], float b[8], float c[8])
+/* The four floats of the records at[k], lane by lane. */
+VXK_FN_WOVEN void vxk_gather8(const float *p, const int32_t at[8], float a[8], float b[8], float c[8],
+                              float d[8])
 {
     typedef float f4 __attribute__((vector_size(16)));
     f4 r[8];
@@ -528,22 +532,7 @@ VXK_FN_WOVEN void vxk_gather8(const float *p, const int32_t at[8], float a[8], f
     vxk_store8(a, __builtin_shufflevector(low[0], low[1], 0, 1, 8, 9, 4, 5, 12, 13));
     vxk_store8(b, __builtin_shufflevector(low[0], low[1], 2, 3, 10, 11, 6, 7, 14, 15));
     vxk_store8(c, __builtin_shufflevector(high[0], high[1], 0, 1, 8, 9, 4, 5, 12, 13));
-}
-/* The other way, into eight records at p; their last is 0. */
-VXK_FN_WOVEN void vxk_scatter8(float *p, const float a[8], const float b[8], const float c[8])
-{
-    const vxk_f8 x = vxk_load8(a), y = vxk_load8(b), z = vxk_load8(c), none = vxk_all8(0.0f);
-    vxk_f8 xy[2], z0[2];
-    xy[0] = __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13);
-    xy[1] = __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15);
-    z0[0] = __builtin_shufflevector(z, none, 0, 8, 1, 9, 4, 12, 5, 13);
-    z0[1] = __builtin_shufflevector(z, none, 2, 10, 3, 11, 6, 14, 7, 15);
-    for (int k = 0; k < 2; k++) {
-        const vxk_f8 even = __builtin_shufflevector(xy[k], z0[k], 0, 1, 8, 9, 4, 5, 12, 13);
-        const vxk_f8 odd = __builtin_shufflevector(xy[k], z0[k], 2, 3, 10, 11, 6, 7, 14, 15);
-        vxk_store8(p + 8 * k, __builtin_shufflevector(even, odd, 0, 1, 2, 3, 8, 9, 10, 11));
-        vxk_store8(p + 16 + 8 * k, __builtin_shufflevector(even, odd, 4, 5, 6, 7, 12, 13, 14, 15));
-    }
+    vxk_store8(d, __builtin_shufflevector(high[0], high[1], 2, 3, 10, 11, 6, 7, 14, 15));
 }
 /* to[0 .. 7] = from[0 .. 7], numbers of four bytes, in one go. */
 VXK_FN_WOVEN void vxk_copy8(void *to, const void *from)

@@ -3,6 +3,7 @@
 #include "outfile.h"
 #include "picture.h"
 #include "raycast.h"
+#include "view_maps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,10 +12,13 @@
 static const char HELP[] =
     "voxelctl view - shaded picture of a map\n"
     "\n"
-    "usage: voxelctl view NAME --png FILE [options]\n"
+    "usage: voxelctl view NAME [--png FILE] [--depth FILE] [--normals FILE] [options]\n"
     "\n"
     "options\n"
     "  --png FILE             the picture; - = stdout\n"
+    "  --depth FILE           PNG of 16-bit depths along the camera's axis; 0 = nothing there\n"
+    "  --depth-scale UNITS    units of --depth a metre; default 1000 (millimetres)\n"
+    "  --normals FILE         PNG of normals in the map's axes: red, green, blue = 127.5 + 127.5 x, y, z\n"
     "  --size WxH             pixels; default 1280x960\n"
     "  --samples N            up to N x N rays a pixel, where an edge crosses it; 1 .. 4, default 2\n"
     "  --fov DEG              of the picture's height; default 45\n"
@@ -32,16 +36,36 @@ static const char HELP[] =
 
 struct options {
     const char *map, *path;
+    const char *depth_path, *normals_path; /* NULL: not asked for */
+    double depth_units_per_m;
     uint64_t width, height, samples;
     double fov_deg;
     bool has_eye, has_target, has_pose, back_faces, heights;
     double eye_m[3], target_m[3], up[3], pose[7];
 };
 
-enum { PNG, SIZE, SAMPLES, FOV, EYE, TARGET, UP, POSE, BACK_FACES, HEIGHTS, N_OPTIONS };
+enum {
+    PNG,
+    DEPTH,
+    DEPTH_SCALE,
+    NORMALS,
+    SIZE,
+    SAMPLES,
+    FOV,
+    EYE,
+    TARGET,
+    UP,
+    POSE,
+    BACK_FACES,
+    HEIGHTS,
+    N_OPTIONS
+};
 
 static const struct cli_option OPTIONS[N_OPTIONS] = {
     [PNG] = {"png", 0, true},
+    [DEPTH] = {"depth", 0, true},
+    [DEPTH_SCALE] = {"depth-scale", 0, true},
+    [NORMALS] = {"normals", 0, true},
     [SIZE] = {"size", 0, true},
     [SAMPLES] = {"samples", 0, true},
     [FOV] = {"fov", 0, true},
@@ -70,6 +94,14 @@ static bool take_option(struct cli *cli, int option, const char *value, struct o
     switch (option) {
     case PNG:
         o->path = value;
+        return true;
+    case DEPTH:
+        o->depth_path = value;
+        return true;
+    case DEPTH_SCALE:
+        return cli_number(cli, "--depth-scale", value, 1e-3, 1e6, &o->depth_units_per_m);
+    case NORMALS:
+        o->normals_path = value;
         return true;
     case SIZE:
         return take_size(cli, value, o);
@@ -105,12 +137,20 @@ static int parse(struct cli *cli, struct options *o)
         else if (!take_option(cli, got, value, o))
             return CLI_USAGE;
     }
-    if (!o->map || !o->path)
-        return cli_usage(cli, "view needs the name of a map and --png FILE");
+    const char *const paths[] = {o->path, o->depth_path, o->normals_path};
+    int n_files = 0, n_stdout = 0;
+    for (int i = 0; i < 3; i++) {
+        n_files += paths[i] != NULL;
+        n_stdout += paths[i] && strcmp(paths[i], "-") == 0;
+    }
+    if (!o->map || n_files == 0)
+        return cli_usage(cli, "view needs the name of a map and --png, --depth or --normals FILE");
     if (o->has_eye != o->has_target || (o->has_eye && o->has_pose))
         return cli_usage(cli, "give --eye and --target together, or --pose, or neither");
-    if (cli->json && strcmp(o->path, "-") == 0)
-        return cli_usage(cli, "--png - and --json both want stdout");
+    if (cli->json && n_stdout > 0)
+        return cli_usage(cli, "a file on stdout and --json both want stdout");
+    if (n_stdout > 1)
+        return cli_usage(cli, "only one file can go to stdout");
     return -1;
 }
 
@@ -329,32 +369,69 @@ static void paint(struct picture *p, const struct shade *s, const struct hit *hi
 
 /* ------------------------------------------------------------------ command */
 
-static int report(struct cli *cli, const struct options *o, const struct view *view,
-                  const struct camera *camera, double hit_fraction, double seconds, FILE *to)
+/* The view's camera without the rays beside the pixels' own. */
+static struct camera pixels_of(const struct camera *camera, const struct options *o)
 {
+    struct camera out = *camera;
+    out.width = (uint32_t)o->width;
+    out.height = (uint32_t)o->height;
+    return out;
+}
+
+struct outcome {
+    double hit_fraction;
+    uint64_t n_beyond; /* pixels too far away for --depth */
+    FILE *report;      /* for words; NULL until a file was opened */
+};
+
+static int report(struct cli *cli, const struct options *o, const struct view *view,
+                  const struct camera *camera, const struct outcome *outcome, double seconds)
+{
+    const double focal_px = (double)o->height / (2 * camera->tan_half_fov);
     double target_m[3];
     for (int i = 0; i < 3; i++)
         target_m[i] = camera->eye_m[i] + camera->forward[i];
     if (cli->json) {
-        struct json j = {to, false};
+        struct json j = {outcome->report, false};
         json_begin(&j, NULL, '{');
         json_text(&j, "map", o->map);
-        json_text(&j, "file", o->path);
+        if (o->path)
+            json_text(&j, "file", o->path);
+        if (o->depth_path) {
+            json_text(&j, "depth", o->depth_path);
+            json_number(&j, "depth_units_per_m", o->depth_units_per_m);
+            json_u64(&j, "depth_beyond", outcome->n_beyond);
+        }
+        if (o->normals_path)
+            json_text(&j, "normals", o->normals_path);
         json_u64(&j, "width", o->width);
         json_u64(&j, "height", o->height);
         json_vector(&j, "eye_m", camera->eye_m, 3);
         json_vector(&j, "target_m", target_m, 3);
-        json_number(&j, "hit_fraction", hit_fraction);
+        json_vector(&j, "down", camera->down, 3);
+        json_vector(
+            &j, "intrinsics",
+            (const double[4]){focal_px, focal_px, ((double)o->width - 1) / 2, ((double)o->height - 1) / 2},
+            4);
+        json_number(&j, "hit_fraction", outcome->hit_fraction);
         json_u64(&j, "epoch", view->info.state.epoch);
         json_number(&j, "latency_ms", seconds * 1e3);
         json_end(&j, '}');
         return json_finish(&j);
     }
-    fprintf(to,
+    fprintf(outcome->report,
             "%s: %llu x %llu px from (%.2f, %.2f, %.2f) towards (%.2f, %.2f, %.2f), %.0f %% of it shows the "
             "map\n",
-            o->path, (unsigned long long)o->width, (unsigned long long)o->height, camera->eye_m[0],
-            camera->eye_m[1], camera->eye_m[2], target_m[0], target_m[1], target_m[2], 100 * hit_fraction);
+            o->path         ? o->path
+            : o->depth_path ? o->depth_path
+                            : o->normals_path,
+            (unsigned long long)o->width, (unsigned long long)o->height, camera->eye_m[0], camera->eye_m[1],
+            camera->eye_m[2], target_m[0], target_m[1], target_m[2], 100 * outcome->hit_fraction);
+    if (outcome->n_beyond)
+        fprintf(outcome->report,
+                "%s: %llu px are farther away than %.0f m and are 0: a smaller --depth-scale reaches "
+                "farther\n",
+                o->depth_path, (unsigned long long)outcome->n_beyond, 65534 / o->depth_units_per_m);
     return CLI_OK;
 }
 
@@ -373,12 +450,78 @@ static vx_err draw(const struct options *o, const struct camera *camera, const s
     return err;
 }
 
-static int run(struct cli *cli, const struct options *o, struct hit **hits, struct vxc_tint **tints)
+static double hit_fraction(const struct hit *hits, size_t n)
+{
+    size_t n_hits = 0;
+    for (size_t k = 0; k < n; k++)
+        n_hits += !isnan(hits[k].range_m);
+    return (double)n_hits / (double)n;
+}
+
+/* The shaded picture. */
+static vx_err make_picture(const struct options *o, const struct view *view, const struct camera *camera,
+                           const double up[3], struct outcome *outcome, struct vx_detail *detail)
+{
+    const size_t n = (size_t)camera->width * camera->height;
+    const bool own_colours = view->info.params.colour && !o->heights;
+    struct hit *hits = malloc(n * sizeof *hits);
+    struct vxc_tint *tints = own_colours ? malloc(n * sizeof *tints) : NULL;
+    struct outfile out;
+    vx_err err = hits && (tints || !own_colours)
+                     ? cast(view, camera, (uint32_t)o->samples, hits, detail)
+                     : vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n);
+    if (err == VX_OK && tints)
+        err = find_tints(view, camera, hits, tints, detail);
+    if (err == VX_OK)
+        err = outfile_open(&out, o->path, detail);
+    if (err == VX_OK) {
+        outcome->hit_fraction = hit_fraction(hits, n);
+        outcome->report = out.report;
+        err = outfile_close(&out, draw(o, camera, hits, tints, up, out.file, detail), detail);
+    }
+    free(hits);
+    free(tints);
+    return err;
+}
+
+/* One of the views as numbers. */
+static vx_err make_map(const struct options *o, const struct camera *camera, const struct hit *hits,
+                       bool depth, struct outcome *outcome, struct vx_detail *detail)
+{
+    struct outfile out;
+    VX_TRY_RET(outfile_open(&out, depth ? o->depth_path : o->normals_path, detail));
+    if (!outcome->report || out.report == stderr)
+        outcome->report = out.report;
+    const vx_err err =
+        depth ? view_write_depth(camera, hits, o->depth_units_per_m, out.file, &outcome->n_beyond, detail)
+              : view_write_normals(camera, hits, out.file, detail);
+    return outfile_close(&out, err, detail);
+}
+
+static vx_err make_maps(const struct options *o, const struct view *view, const struct camera *camera,
+                        struct outcome *outcome, struct vx_detail *detail)
+{
+    const struct camera pixels = pixels_of(camera, o);
+    const size_t n = (size_t)pixels.width * pixels.height;
+    struct hit *hits = malloc(n * sizeof *hits);
+    vx_err err = hits ? raycast(view, &pixels, NULL, hits, detail)
+                      : vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n);
+    if (err == VX_OK)
+        outcome->hit_fraction = hit_fraction(hits, n);
+    if (err == VX_OK && o->depth_path)
+        err = make_map(o, &pixels, hits, true, outcome, detail);
+    if (err == VX_OK && o->normals_path)
+        err = make_map(o, &pixels, hits, false, outcome, detail);
+    free(hits);
+    return err;
+}
+
+static int run(struct cli *cli, const struct options *o)
 {
     struct view view = {.client = cli->client, .map = o->map, .back_faces = o->back_faces};
+    struct outcome outcome = {.report = NULL};
     struct camera camera;
     struct vx_detail detail;
-    struct outfile out;
     double up[3];
     const double start_s = cli_now_s();
     vx_err err = vxc_map_get_info(cli->client, o->map, &view.info, &detail);
@@ -389,40 +532,27 @@ static int run(struct cli *cli, const struct options *o, struct hit **hits, stru
     const int code = place(cli, o, &view, &camera, up);
     if (code != CLI_OK)
         return code;
-    const size_t n = (size_t)camera.width * camera.height;
-    if (!(*hits = malloc(n * sizeof **hits)))
-        return cli_fail(cli, "no memory for %zu rays", n);
-    if (view.info.params.colour && !o->heights && !(*tints = malloc(n * sizeof **tints)))
-        return cli_fail(cli, "no memory for the colours of %zu rays", n);
-    err = cast(&view, &camera, (uint32_t)o->samples, *hits, &detail);
-    if (err == VX_OK && *tints)
-        err = find_tints(&view, &camera, *hits, *tints, &detail);
+    if (o->path)
+        err = make_picture(o, &view, &camera, up, &outcome, &detail);
+    if (err == VX_OK && (o->depth_path || o->normals_path))
+        err = make_maps(o, &view, &camera, &outcome, &detail);
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, o->map);
-    size_t n_hits = 0;
-    for (size_t k = 0; k < n; k++)
-        n_hits += !isnan((*hits)[k].range_m);
-    err = outfile_open(&out, o->path, &detail);
-    if (err == VX_OK)
-        err = outfile_close(&out, draw(o, &camera, *hits, *tints, up, out.file, &detail), &detail);
-    if (err != VX_OK)
-        return cli_error(cli, err, &detail);
-    return report(cli, o, &view, &camera, (double)n_hits / (double)n, cli_now_s() - start_s, out.report);
+    return report(cli, o, &view, &camera, &outcome, cli_now_s() - start_s);
 }
 
 int cmd_view(struct cli *cli)
 {
-    struct options o = {.width = 1280, .height = 960, .samples = 2, .fov_deg = 45, .up = {0, 0, 1}};
-    struct hit *hits = NULL;
-    struct vxc_tint *tints = NULL;
+    struct options o = {.width = 1280,
+                        .height = 960,
+                        .samples = 2,
+                        .fov_deg = 45,
+                        .up = {0, 0, 1},
+                        .depth_units_per_m = 1000};
     cli->help = HELP;
     int code = parse(cli, &o);
     if (code >= 0)
         return code;
     code = cli_connect(cli);
-    if (code == CLI_OK)
-        code = run(cli, &o, &hits, &tints);
-    free(hits);
-    free(tints);
-    return code;
+    return code == CLI_OK ? run(cli, &o) : code;
 }

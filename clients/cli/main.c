@@ -208,6 +208,7 @@ int main(int argc, char **argv)
         return CLI_OK;
     }
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not a death */
+    signal(SIGXFSZ, SIG_IGN); /* so is a limit on the size of files */
     int code = run(&cli);
     interruptible = NULL;
     vxc_disconnect(cli.client);

@@ -62,31 +62,72 @@ static void on_png_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
-static vx_err write_png(png_structp png, png_infop info, struct png_failure *failure,
-                        const struct picture *picture, FILE *file, struct vx_detail *detail)
+/* Rows of pixels as PNG has them: 8-bit RGB, or 16-bit grey with the greater byte first. */
+struct rows {
+    uint32_t width, height;
+    int bits, colour;
+    const uint8_t *first;
+    size_t row_bytes;
+};
+
+static vx_err write_rows(png_structp png, png_infop info, struct png_failure *failure,
+                         const struct rows *rows, FILE *file, struct vx_detail *detail)
 {
     if (setjmp(failure->jump))
         return vx_fail(detail, VX_E_UNAVAILABLE, "png", "the picture cannot be written: %s", strerror(errno));
     png_init_io(png, file);
-    png_set_IHDR(png, info, picture->width, picture->height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+    png_set_IHDR(png, info, rows->width, rows->height, rows->bits, rows->colour, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
-    for (uint32_t v = 0; v < picture->height; v++)
-        png_write_row(png, (png_const_bytep)&picture->px[(size_t)v * picture->width]);
+    for (uint32_t v = 0; v < rows->height; v++)
+        png_write_row(png, rows->first + v * rows->row_bytes);
     png_write_end(png, info);
     return VX_OK;
 }
 
-vx_err picture_write_png(const struct picture *picture, FILE *file, struct vx_detail *detail)
+static vx_err write_png(const struct rows *rows, FILE *file, struct vx_detail *detail)
 {
     struct png_failure failure;
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &failure, on_png_error, on_png_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    vx_err err = info ? write_png(png, info, &failure, picture, file, detail)
+    vx_err err = info ? write_rows(png, info, &failure, rows, file, detail)
                       : vx_fail(detail, VX_E_NOMEM, "png", "no memory for libpng");
     png_destroy_write_struct(&png, &info);
     if (err == VX_OK && fflush(file) != 0)
         err = vx_fail(detail, VX_E_UNAVAILABLE, "png", "the picture cannot be written: %s", strerror(errno));
+    return err;
+}
+
+vx_err picture_write_png(const struct picture *picture, FILE *file, struct vx_detail *detail)
+{
+    const struct rows rows = {.width = picture->width,
+                              .height = picture->height,
+                              .bits = 8,
+                              .colour = PNG_COLOR_TYPE_RGB,
+                              .first = (const uint8_t *)picture->px,
+                              .row_bytes = picture->width * sizeof *picture->px};
+    return write_png(&rows, file, detail);
+}
+
+vx_err picture_write_depth(const uint16_t *px, uint32_t width, uint32_t height, FILE *file,
+                           struct vx_detail *detail)
+{
+    const size_t n = (size_t)width * height;
+    uint8_t *bytes = malloc(2 * n + 1);
+    if (!bytes)
+        return vx_fail(detail, VX_E_NOMEM, "png", "no memory for a picture of %u x %u px", width, height);
+    for (size_t i = 0; i < n; i++) {
+        bytes[2 * i] = (uint8_t)(px[i] >> 8);
+        bytes[2 * i + 1] = (uint8_t)px[i];
+    }
+    const struct rows rows = {.width = width,
+                              .height = height,
+                              .bits = 16,
+                              .colour = PNG_COLOR_TYPE_GRAY,
+                              .first = bytes,
+                              .row_bytes = 2 * (size_t)width};
+    const vx_err err = write_png(&rows, file, detail);
+    free(bytes);
     return err;
 }
 

@@ -1,4 +1,4 @@
-/* picture.h - an 8-bit RGB picture: rectangles, text, PNG. */
+/* picture.h - an 8-bit RGB picture: rectangles, text, PNG; PNG of depths. */
 #ifndef VOXELCTL_PICTURE_H
 #define VOXELCTL_PICTURE_H
 
@@ -28,6 +28,10 @@ void picture_fill(struct picture *picture, int x, int y, int width, int height, 
 void picture_text(struct picture *picture, int x, int y, int scale, struct rgb colour, const char *text);
 /* Errors: VX_E_UNAVAILABLE the file cannot be written; VX_E_NOMEM. */
 vx_err picture_write_png(const struct picture *picture, FILE *file, struct vx_detail *detail);
+
+/* A picture of one 16-bit number a pixel, [height][width].  Errors: the same. */
+vx_err picture_write_depth(const uint16_t *px, uint32_t width, uint32_t height, FILE *file,
+                           struct vx_detail *detail);
 
 /* a .. b for t in 0 .. 1. */
 struct rgb rgb_mix(struct rgb a, struct rgb b, double t);

@@ -90,20 +90,45 @@ static bool write_triangles(FILE *file, const struct vxc_mesh *mesh)
     return true;
 }
 
-vx_err ply_write(FILE *file, const struct vxc_mesh *mesh, struct vx_detail *detail)
+/* The same as text: the shortest numbers that read back as they are. */
+static bool write_text(FILE *file, const struct vxc_mesh *mesh, bool wide, struct ply_channels has)
+{
+    for (size_t v = 0; v < mesh->n_vertices; v++) {
+        for (size_t a = 0; a < 3; a++) {
+            const double world = mesh->origin_m[a] + (double)mesh->vertices[3 * v + a];
+            fprintf(file, wide ? "%.17g " : "%.9g ", wide ? world : (double)(float)world);
+        }
+        for (size_t a = 0; a < 3; a++)
+            fprintf(file, a < 2 ? "%.9g " : "%.9g", (double)mesh->normals[3 * v + a]);
+        for (size_t a = 0; a < 3 && has.colour; a++)
+            fprintf(file, " %d", mesh->tints[v].colour[a]);
+        if (has.label)
+            fprintf(file, " %d", mesh->tints[v].label);
+        fputc('\n', file);
+    }
+    for (size_t t = 0; t < mesh->n_triangles; t++)
+        fprintf(file, "3 %u %u %u\n", mesh->triangles[3 * t], mesh->triangles[3 * t + 1],
+                mesh->triangles[3 * t + 2]);
+    return !ferror(file);
+}
+
+vx_err ply_write(FILE *file, const struct vxc_mesh *mesh, bool ascii, struct vx_detail *detail)
 {
     const struct ply_channels has = channels_of(mesh);
     const bool wide = needs_double(mesh);
     const char *type = wide ? "double" : "float";
     fprintf(file,
-            "ply\nformat binary_little_endian 1.0\ncomment voxeld map %s epoch %llu, metres\n"
+            "ply\nformat %s 1.0\ncomment voxeld map %s epoch %llu, metres\n"
             "element vertex %u\nproperty %s x\nproperty %s y\nproperty %s z\n"
             "property float nx\nproperty float ny\nproperty float nz\n%s%s"
             "element face %u\nproperty list uchar int vertex_indices\nend_header\n",
-            mesh->state.name, (unsigned long long)mesh->state.epoch, mesh->n_vertices, type, type, type,
+            ascii ? "ascii" : "binary_little_endian", mesh->state.name, (unsigned long long)mesh->state.epoch,
+            mesh->n_vertices, type, type, type,
             has.colour ? "property uchar red\nproperty uchar green\nproperty uchar blue\n" : "",
             has.label ? "property uchar label\n" : "", mesh->n_triangles);
-    if (ferror(file) || !write_vertices(file, mesh, wide, has) || !write_triangles(file, mesh) ||
+    if (ferror(file) ||
+        !(ascii ? write_text(file, mesh, wide, has)
+                : write_vertices(file, mesh, wide, has) && write_triangles(file, mesh)) ||
         fflush(file) != 0)
         return vx_fail(detail, VX_E_UNAVAILABLE, "output", "the file cannot be written: %s", strerror(errno));
     return VX_OK;

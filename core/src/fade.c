@@ -7,6 +7,8 @@
 
 /* The whole map is swept in half a half-life, or in so many frames when nothing decays. */
 enum { SWEEP_TICKS = 8, SWEEP_FRAMES = 256, DEFAULT_SWEEP_WORDS = 4096 };
+/* So many epochs long an emptied chunk stays on the table: who asks what changed since then is told of it. */
+enum { KEPT_EPOCHS = 256 };
 /* A stamp that is so much newer than the last one is a gap in the recording. */
 #define LONGEST_STEP_NS 10000000000ll
 
@@ -50,15 +52,18 @@ static uint64_t sweep_room(const struct vx_map *map)
     return n < 1 ? 1 : n > VXK_FADE_BUCKETS ? VXK_FADE_BUCKETS : n;
 }
 
-/* The oldest epoch that a reader is pinned to, or the newest one. */
-static uint32_t oldest_pin(struct vx_map *map)
+/* Emptied chunks up to this epoch may be buried: no reader is pinned to an older one, and who asks for what
+ * changed since an older one gets everything. */
+static uint32_t take_bury(struct vx_map *map)
 {
     uint32_t epoch;
     pthread_mutex_lock(&map->lock);
-    epoch = map->epoch;
+    epoch = map->epoch > KEPT_EPOCHS ? map->epoch - KEPT_EPOCHS : 0;
     for (int i = 0; i < VX__MAX_PINS; i++)
         if (map->pin_count[i] && map->pin_epoch[i] < epoch)
             epoch = map->pin_epoch[i];
+    if (epoch > map->buried_epoch)
+        map->buried_epoch = epoch;
     pthread_mutex_unlock(&map->lock);
     return epoch;
 }
@@ -103,7 +108,7 @@ vx_err vx__fade_begin(struct vx_map *map, const struct vx_frame *frame, struct v
     f->due_first = (uint32_t)(d->swept % VXK_FADE_BUCKETS);
     f->due_n = d->due_n;
     f->due_places = map->n_slots > VXK_FADE_BUCKETS ? map->n_slots / VXK_FADE_BUCKETS : 1;
-    f->bury = oldest_pin(map);
+    f->bury = take_bury(map);
     f->forget = (float)(map->params.forget_radius_m / map->params.voxel_size_m);
     f->n_regions = d->n_regions;
     if (!d->n_regions)

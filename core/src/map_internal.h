@@ -50,7 +50,7 @@ struct vx__totals {
 struct vx__workspace {
     struct vxk_frame_counters *host; /* pinned */
     struct vx__array zeroed;         /* counters, touch_key, touch_mask: what a frame starts from at 0 */
-    struct vx__array image, beam, depth, inverse, pixel, strip, level[VXK_N_LEVELS], ray, bin;
+    struct vx__array image, beam, depth, inverse, pixel, sample, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word_of, word, code, work_of, value_of, record, work, active, free_, seen, sum;
     struct vx__array touch_rank, hit_mask, hit_base, hit_prefix, acc, clear;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
@@ -101,6 +101,7 @@ struct vx_map {
     pthread_mutex_t lock;
     uint32_t epoch;
     uint32_t cleared_epoch; /* of the last vx_map_clear */
+    uint32_t buried_epoch;  /* chunks that were emptied up to here may be off the table */
     int64_t newest_stamp_ns;
     bool has_stamp; /* a frame since the last clear */
     uint64_t n_frames, n_refused;

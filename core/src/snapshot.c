@@ -33,6 +33,7 @@ vx_err vx__snapshot_pin(struct vx_map *map, struct vx__snapshot *out)
     *out = (struct vx__snapshot){.grid = vx__map_grid(map),
                                  .epoch = map->epoch,
                                  .cleared_epoch = map->cleared_epoch,
+                                 .buried_epoch = map->buried_epoch,
                                  .newest_stamp_ns = map->newest_stamp_ns,
                                  .n_leaves = map->totals.n_leaf,
                                  .n_voxels = map->totals.n_active,
@@ -47,6 +48,15 @@ void vx__snapshot_release(struct vx_map *map, struct vx__snapshot *s)
     pthread_mutex_lock(&map->lock);
     map->pin_count[s->pin_]--;
     pthread_mutex_unlock(&map->lock);
+}
+
+uint64_t vx__map_buried_epoch(struct vx_map *map)
+{
+    uint64_t epoch;
+    pthread_mutex_lock(&map->lock);
+    epoch = map->buried_epoch;
+    pthread_mutex_unlock(&map->lock);
+    return epoch;
 }
 
 static vx_err block_alloc(struct vx_map *map, bool hold, uint64_t bytes, void **out, struct vx_detail *detail)

@@ -14,6 +14,8 @@ struct vx__snapshot {
     struct vxk_grid grid;   /* pass by value in kernel arguments */
     uint64_t epoch;         /* map epoch; grid.epoch is the same as the device counts it */
     uint64_t cleared_epoch; /* what readers keep of an older epoch says nothing about this one */
+    uint64_t
+        buried_epoch; /* chunks that were emptied up to here may be gone from the table: nothing says so */
     int64_t newest_stamp_ns;
     uint64_t n_leaves, n_voxels, n_chunks;
     uint32_t pin_; /* the map's */
@@ -22,6 +24,8 @@ struct vx__snapshot {
 /* Pins the newest epoch.  Never blocks for long.  Release exactly once, from any thread. */
 vx_err vx__snapshot_pin(struct vx_map *map, struct vx__snapshot *out);
 void vx__snapshot_release(struct vx_map *map, struct vx__snapshot *snapshot);
+/* buried_epoch by now: it may have risen since the snapshot was taken, beside what is read through it. */
+uint64_t vx__map_buried_epoch(struct vx_map *map);
 
 /* Chunk versions that the snapshot sees and that are not empty, in key order: *versions is device memory
  * [*n], freed by the caller with vx__scratch_free.  Queue q is waited for. */

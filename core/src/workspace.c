@@ -46,13 +46,13 @@ void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
     struct vx__array *const all[] = {
-        &w->zeroed,     &w->image,     &w->beam,        &w->depth,       &w->inverse,  &w->pixel,
-        &w->strip,      &w->level[0],  &w->level[1],    &w->level[2],    &w->ray,      &w->bin,
-        &w->chunk,      &w->word_of,   &w->word,        &w->code,        &w->work_of,  &w->value_of,
-        &w->record,     &w->work,      &w->active,      &w->free_,       &w->seen,     &w->sum,
-        &w->clear,      &w->acc,       &w->touch_rank,  &w->hit_mask,    &w->hit_base, &w->hit_prefix,
-        &w->skew_table, &w->skew_time, &w->skew_column, &w->skew_origin, &w->dead,     &w->clean,
-        &w->mask,       &w->tint,      &w->tag,         &w->owner};
+        &w->zeroed,     &w->image,      &w->beam,      &w->depth,       &w->inverse,     &w->pixel,
+        &w->sample,     &w->strip,      &w->level[0],  &w->level[1],    &w->level[2],    &w->ray,
+        &w->bin,        &w->chunk,      &w->word_of,   &w->word,        &w->code,        &w->work_of,
+        &w->value_of,   &w->record,     &w->work,      &w->active,      &w->free_,       &w->seen,
+        &w->sum,        &w->clear,      &w->acc,       &w->touch_rank,  &w->hit_mask,    &w->hit_base,
+        &w->hit_prefix, &w->skew_table, &w->skew_time, &w->skew_column, &w->skew_origin, &w->dead,
+        &w->clean,      &w->mask,       &w->tint,      &w->tag,         &w->owner};
     if (map->queue)
         (void)map->device->dev->ops->wait(
             map->queue); /* an error sticks to the queue; memory is free either way */
@@ -113,6 +113,7 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
         {&w->depth, bins * 4},
         {&w->inverse, lidar ? 0 : bins * 4},
         {&w->pixel, lidar ? 0 : bins * sizeof *s->pixel},
+        {&w->sample, lidar ? 0 : bins * sizeof *s->sample},
         {&w->strip, (uint64_t)f->n_tx[0] * (uint64_t)f->height * sizeof *s->strip},
         {&w->level[0], (uint64_t)f->n_tx[0] * (uint64_t)f->n_ty[0] * sizeof *s->strip},
         {&w->level[1], (uint64_t)f->n_tx[1] * (uint64_t)f->n_ty[1] * sizeof *s->strip},
@@ -154,6 +155,7 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
                                   .depth = w->depth.ptr,
                                   .inverse = w->inverse.ptr,
                                   .pixel = w->pixel.ptr,
+                                  .sample = w->sample.ptr,
                                   .strip = w->strip.ptr,
                                   .level = {w->level[0].ptr, w->level[1].ptr, w->level[2].ptr},
                                   .chunk = w->chunk.ptr,

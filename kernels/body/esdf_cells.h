@@ -121,10 +121,25 @@ VXK_FN int vxk_word_near_leaf(const struct vxk_grid *g, const struct vxk_chunk *
     }
     return 0;
 }
-/*
- * The cells that may own sites or surface: those with a record, and in occupancy maps the free tiles beside
- * one. Element: chunk version i >> 6, word i & 63.
- */
+/* The cells of a word that may own sites or surface: those with a record, and in occupancy maps the free
+ * tiles beside one. */
+VXK_FN uint64_t vxk_word_site_cells(const struct vxk_samples *s, const struct vxk_chunk *c, uint32_t word)
+{
+    uint64_t cells = c->word[word].leaf, left = s->occupancy ? c->word[word].tile : 0;
+    if (left && !vxk_word_near_leaf(&s->grid, c, word))
+        left = 0;
+    for (; left; left &= left - 1) {
+        uint32_t cell = vxk_ctz64(left);
+        for (int32_t k = 0; k < 27; k++)
+            if (vxk_record_near(&s->grid, c, c->key, word << 6 | cell, k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1) <
+                VXK_FREE_TILE) {
+                cells |= 1ull << cell;
+                break;
+            }
+    }
+    return cells;
+}
+/* Those of all words.  Element: chunk version i >> 6, word i & 63. */
 struct vxk_site_cells_args {
     struct vxk_samples samples;
     const uint32_t *versions;
@@ -134,21 +149,8 @@ struct vxk_site_cells_args {
 VXK_FN void vxk_site_cells(const struct vxk_site_cells_args *a, uint32_t i)
 {
     const struct vxk_chunk *c = &a->samples.grid.chunks[a->versions[i >> 6]];
-    uint32_t word = i & 63;
-    uint64_t cells = c->word[word].leaf, left = a->samples.occupancy ? c->word[word].tile : 0;
-    if (left && !vxk_word_near_leaf(&a->samples.grid, c, word))
-        left = 0;
-    for (; left; left &= left - 1) {
-        uint32_t cell = vxk_ctz64(left);
-        for (int32_t k = 0; k < 27; k++)
-            if (vxk_record_near(&a->samples.grid, c, c->key, word << 6 | cell, k / 9 - 1, k / 3 % 3 - 1,
-                                k % 3 - 1) < VXK_FREE_TILE) {
-                cells |= 1ull << cell;
-                break;
-            }
-    }
-    a->mask[i] = cells;
-    if (word == 0)
+    a->mask[i] = vxk_word_site_cells(&a->samples, c, i & 63);
+    if ((i & 63) == 0)
         a->chunk_key[i >> 6] = c->key;
 }
 

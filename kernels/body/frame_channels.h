@@ -108,21 +108,17 @@ VXK_FN uint32_t vxk_tint_reading(const struct vxk_frame_args *a, const struct vx
 {
     const struct vxk_frame *f = &a->f;
     uint32_t k = n & 7, place, claim;
-    struct vxk_vec3 p;
     int32_t at, u, v;
-    float in_view;
     *weight = 1;
     if (f->sensor == VXK_SENSOR_LIDAR) {
         place = vxk_hit_place(&a->s, view->hit, n);
         claim = place == VXK_NONE ? 0 : a->channels.owner[place];
         return claim ? vxk_ray_reading(f, VXK_OWNER_RAYS - (claim & VXK_OWNER_RAYS)) : VXK_NONE;
     }
-    p = vxk_row_start(f->R, &view->first, n >> 6, n >> 3 & 7);
-    at = vxk_pixel_of(f, p.x + (float)k * f->R[6], p.y + (float)k * f->R[7], p.z + (float)k * f->R[8],
-                      &in_view);
-    if (row->d[k] != a->s.pixel[at].d) /* it is held by the edge of a surface that another pixel shows */
+    if (row->thin >> k & 1) /* it is held by the edge of a surface that another pixel shows */
         return VXK_NONE;
-    *weight = ((uint32_t)vxk_obs_weight(f, row->d[k], row->g[k]) + 3) / 4;
+    at = row->pixel[k];
+    *weight = ((uint32_t)a->s.sample[at].weight + 3) / 4;
     if (!a->clean.bent)
         return (uint32_t)at;
     v = at / f->width;

@@ -173,10 +173,18 @@ VXK_FN int vxk_smooth_step(const struct vxk_frame *f, float most)
     return vxk_mini(vxk_maxi((int)(0.5f * f->fx * most + 0.5f), 1), f->smooth_max);
 }
 
+/* Falls with the square of the depth, and with the angle at which the surface is seen. */
+VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
+{
+    int32_t w = vxk_rint(vxk_min(f->weight_scale * slope / (d * d), 1024.0f));
+    return vxk_mini(vxk_maxi(w, 1), f->weight_max);
+}
+
 /* What smoothing makes of a reading, and its part in the bounds of its strip. */
 struct vxk_smoothed {
-    float d, g, front; /* as in struct vxk_pixel */
-    float hit_lo, hit_hi, free_all, free_any;
+    float d, g;                /* as in struct vxk_sample */
+    float lo, hi, free, front; /* as in struct vxk_pixel */
+    struct vxk_bounds b;
 };
 
 /* Reading (u, row), `raw` before it is smoothed; without branches. */
@@ -184,33 +192,42 @@ VXK_FN struct vxk_smoothed vxk_smooth_solve(const struct vxk_frame *f, int row, 
                                             const struct vxk_smooth *m)
 {
     struct vxk_smoothed o;
-    float q = m->sum / m->n, det = 4.0f * (m->suu * m->svv - m->suv * m->suv), band, clear, surface, thin, g;
+    float q = m->sum / m->n, det = 4.0f * (m->suu * m->svv - m->suv * m->suv), band, near, g;
+    int hit = m->q0 > 0.0f, thin;
     /* the plane A x + B y + C z = 1 in camera axes */
     float A = f->fx * 2.0f * (m->sqx * m->svv - m->sqy * m->suv) / det;
     float B = f->fy * 2.0f * (m->sqy * m->suu - m->sqx * m->suv) / det;
     float C = q - A * (((float)u - f->cx) / f->fx) - B * (((float)row - f->cy) / f->fy);
     g = q / vxk_sqrt(A * A + B * B + C * C);
     g = vxk_min(vxk_max(g, 0.25f), 1.0f);
-    o.d = m->q0 > 0.0f ? 1.0f / q : raw;
+    o.d = hit ? 1.0f / q : raw;
     o.g = det * m->q0 > 0.0f ? g : 1.0f;
-    o.front = vxk_min(m->near > 0.0f ? 1.0f / m->near : 1e30f, o.d);
+    near = vxk_min(m->near > 0.0f ? 1.0f / m->near : 1e30f, o.d);
+    thin = (near > 0.0f) & (near < o.d);
     band = f->trunc / o.g; /* g is 1 where there is no reading */
-    clear = m->q0 > 0.0f ? o.d - (band + 3.0f * f->noise * o.d * o.d) : f->max_d;
-    surface = o.d < VXK_D_OPEN ? o.d : -1.0f;
-    thin = o.front < o.d ? o.front : -1.0f;
-    o.hit_lo = vxk_min(surface > 0.0f ? o.d - band : 1e30f, thin > 0.0f ? thin - f->trunc : 1e30f);
-    o.hit_hi = vxk_max(surface > 0.0f ? o.d + f->trunc : -1e30f, thin > 0.0f ? thin + f->trunc : -1e30f);
-    o.free_any = o.d > 0.0f ? clear : -1e30f;
-    o.free_all = vxk_min(o.free_any, thin > 0.0f ? thin - f->trunc : 1e30f);
+    o.front = thin ? near : -VXK_PIXEL_NONE;
+    o.lo = hit ? o.d - band : VXK_PIXEL_NONE;
+    o.hi = hit ? o.d + f->trunc : -VXK_PIXEL_NONE;
+    o.free = hit ? o.lo - 3.0f * f->noise * o.d * o.d : o.d > 0.0f ? f->max_d : -VXK_PIXEL_NONE;
+    o.b.hit_lo = vxk_min(o.lo, thin ? near - f->trunc : VXK_PIXEL_NONE);
+    o.b.hit_hi = vxk_max(o.hi, thin ? near + f->trunc : -VXK_PIXEL_NONE);
+    o.b.free_any = o.free;
+    o.b.free_all = vxk_min(o.free, thin ? near - f->trunc : VXK_PIXEL_NONE);
     return o;
 }
 
-VXK_FN void vxk_store_pixel(struct vxk_pixel *p, float d, float g, float front)
+VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, uint32_t at, const struct vxk_smoothed *o)
 {
-    p->d = d;
-    p->g = g;
-    p->front = front;
-    p->unused = 0.0f;
+    struct vxk_pixel *p = &a->s.pixel[at];
+    struct vxk_sample *s = &a->s.sample[at];
+    p->lo = o->lo;
+    p->hi = o->hi;
+    p->free = o->free;
+    p->front = o->front;
+    s->d = o->d;
+    s->g = o->g;
+    s->weight = vxk_obs_weight(&a->f, o->d, o->g);
+    s->thin = vxk_obs_weight(&a->f, o->front, 1.0f);
 }
 
 /*
@@ -286,8 +303,8 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
     const uint32_t at = (uint32_t)(row * f->width + u0);
     struct vxk_smooth_strip s;
     const float area = (float)(in->step * in->step);
-    float raw[VXK_STRIP], d[VXK_STRIP], g[VXK_STRIP], front[VXK_STRIP], hit_lo[VXK_STRIP], hit_hi[VXK_STRIP],
-        free_all[VXK_STRIP], free_any[VXK_STRIP];
+    float raw[VXK_STRIP];
+    struct vxk_smoothed o[VXK_STRIP];
     vxk_copy8(s.q0, in->q0);
     vxk_copy8(s.sum, in->sum);
     vxk_copy8(s.near, in->near);
@@ -297,7 +314,6 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
     vxk_store8(raw, vxk_strip_of(a->s.depth + at, n));
     for (int k = 0; k < VXK_STRIP; k++) {
         struct vxk_smooth m;
-        struct vxk_smoothed o;
         m.q0 = s.q0[k];
         m.sum = s.sum[k];
         m.n = (float)(int32_t)(1 + 2 * (s.pairs[k] & 255));
@@ -307,28 +323,14 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
         m.svv = area * (float)(int32_t)(s.pairs[k] >> 16 & 255);
         m.sqx = s.sqx[k];
         m.sqy = s.sqy[k];
-        o = vxk_smooth_solve(f, row, u0 + k, raw[k], &m);
-        d[k] = o.d;
-        g[k] = o.g;
-        front[k] = o.front;
-        hit_lo[k] = o.hit_lo;
-        hit_hi[k] = o.hit_hi;
-        free_all[k] = o.free_all;
-        free_any[k] = o.free_any;
+        o[k] = vxk_smooth_solve(f, row, u0 + k, raw[k], &m);
     }
-    if (n == VXK_STRIP)
-        vxk_scatter8(&a->s.pixel[at].d, d, g, front);
-    else
-        for (int k = 0; k < n; k++)
-            vxk_store_pixel(&a->s.pixel[at + (uint32_t)k], d[k], g[k], front[k]);
+    for (int k = 0; k < n; k++)
+        vxk_store_pixel(a, at + (uint32_t)k, &o[k]);
     for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
         struct vxk_bounds b = vxk_bounds_none();
-        for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++) {
-            b.hit_lo = vxk_min(b.hit_lo, hit_lo[k]);
-            b.hit_hi = vxk_max(b.hit_hi, hit_hi[k]);
-            b.free_all = vxk_min(b.free_all, free_all[k]);
-            b.free_any = vxk_max(b.free_any, free_any[k]);
-        }
+        for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++)
+            vxk_bounds_join(&b, &o[k].b);
         a->s.strip[row * f->n_tx[0] + (u0 + k0) / VXK_TILE] = b;
     }
 }
@@ -432,22 +434,23 @@ struct vxk_stride {
     int32_t x, y, nx, ny;
 };
 
+/* Voxels whose centres lie no farther along z take no reading, voxels. */
+#define VXK_NEAREST 0.5f
+
 /* Columns and rows of pixels that a sphere (sensor coordinates, voxels) covers; may leave the image. */
 struct vxk_window {
     float u0, u1, v0, v1;
     int whole; /* every point of the sphere is in view */
 };
-/* 0: the sphere is out of view.  1: *o holds.  2: too near to say. */
+/* 0: the sphere is out of view.  1: *o holds. */
 VXK_FN int vxk_depth_window(const struct vxk_frame *f, const struct vxk_vec3 *q, float r,
                             struct vxk_window *o)
 {
     float zl = q->z - r, zh = q->z + r, il, ih, w = (float)f->width, h = (float)f->height;
     o->whole = 0;
-    if (zh <= 0.5f)
+    if (zh <= VXK_NEAREST)
         return 0;
-    if (zl < 1.0f)
-        return 2;
-    il = 1.0f / zl;
+    il = 1.0f / vxk_max(zl, VXK_NEAREST); /* nearer voxels have no pixel */
     ih = 1.0f / zh;
     /* half a pixel and a little more than the rounding of vxk_pixel_of */
     o->u0 = f->fx * (q->x - r) * (q->x - r < 0 ? il : ih) + f->cx + 0.45f;
@@ -456,7 +459,7 @@ VXK_FN int vxk_depth_window(const struct vxk_frame *f, const struct vxk_vec3 *q,
     o->v1 = f->fy * (q->y + r) * (q->y + r > 0 ? il : ih) + f->cy + 0.55f;
     if (!(o->u1 >= 0.0f && o->v1 >= 0.0f && o->u0 < w && o->v0 < h))
         return 0;
-    o->whole = o->u0 >= 0.0f && o->v0 >= 0.0f && o->u1 < w && o->v1 < h;
+    o->whole = zl >= 1.0f && o->u0 >= 0.0f && o->v0 >= 0.0f && o->u1 < w && o->v1 < h;
     return 1;
 }
 
@@ -466,10 +469,12 @@ VXK_FN int vxk_depth_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
                             struct vxk_bounds *b, int *whole)
 {
     struct vxk_window o;
-    int found = vxk_depth_window(f, q, r, &o), u0, u1, v0, v1, level, shift;
+    int u0, u1, v0, v1, level, shift;
+    if (!vxk_depth_window(f, q, r, &o)) {
+        *whole = 0;
+        return 0;
+    }
     *whole = o.whole;
-    if (found != 1)
-        return found;
     u0 = (int)vxk_max(o.u0, 0.0f);
     u1 = (int)vxk_min(o.u1, (float)f->width - 1.0f);
     v0 = (int)vxk_max(o.v0, 0.0f);

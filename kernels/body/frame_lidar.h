@@ -565,8 +565,11 @@ VXK_FN void vxk_frame_hit_add(const struct vxk_frame_args *a, uint32_t i)
 VXK_FN int32_t vxk_hit_mean(uint64_t acc, int32_t *count)
 {
     int64_t n = (int64_t)(acc >> 40), sum = (int64_t)(acc & ((1ull << 40) - 1)) - 32768 * n;
+    uint64_t m = (uint64_t)(sum >= 0 ? sum : -sum) + (uint64_t)n / 2;
+    /* of few rays, as nearly always: a division of 32 bits is several times cheaper */
+    int32_t mean = (int32_t)(m >> 32 ? m / (uint64_t)n : (uint32_t)m / (uint32_t)n);
     *count = (int32_t)n;
-    return (int32_t)(sum >= 0 ? (sum + n / 2) / n : -((-sum + n / 2) / n));
+    return sum >= 0 ? mean : -mean;
 }
 
 /* Did a ray from the origin pass within half a voxel of the point v (map axes) and go on? */

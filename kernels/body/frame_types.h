@@ -107,12 +107,21 @@ struct vxk_bounds {
         free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
 };
 
-/* What a depth image says along a pixel's ray. */
+/* What a depth image says along a pixel's ray; depths along z, voxels. */
 struct vxk_pixel {
-    float d;     /* depth in voxels, VXK_D_INVALID or VXK_D_OPEN */
-    float g;     /* distance to the surface's plane for a step along z */
-    float front; /* nearest surface within about half a voxel of the ray */
-    float unused;
+    float lo, hi; /* the band of its surface; lo above hi: there is none */
+    float free;   /* it saw through what is no farther */
+    float
+        front; /* something thin in front of the surface, within about half a voxel of the ray; or far off */
+};
+#define VXK_PIXEL_NONE 1e30f /* lo, -hi, -free, -front where there is none */
+
+/* What an observation along that ray is worth. */
+struct vxk_sample {
+    float d;        /* depth of the surface, VXK_D_INVALID or VXK_D_OPEN */
+    float g;        /* distance to the surface's plane for a step along z */
+    int32_t weight; /* of an observation of the surface, */
+    int32_t thin;   /* and of what is in front of it */
 };
 
 struct vxk_ray { /* LiDAR */
@@ -212,6 +221,7 @@ struct vxk_frame_space {
     float *depth;                           /* [height][width] voxels; LiDAR: ranges of the bins */
     float *inverse;                         /* depth images: [height][width] 1 / depth, 0 without a surface */
     struct vxk_pixel *pixel;                /* depth images: [height][width] */
+    struct vxk_sample *sample;              /* [height][width] */
     struct vxk_bounds *strip;               /* [height][n_tx[0]] rows of tiles of level 0 */
     struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */
     struct vxk_frame_chunk *chunk;

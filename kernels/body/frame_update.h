@@ -10,6 +10,8 @@
 
 #include "frame_select.h"
 
+#include <stdbool.h>
+
 enum {
     VXK_OBS_NONE = 0,
     VXK_OBS_BAND = 1, /* TSDF: within the band; occupancy: hit */
@@ -23,13 +25,6 @@ struct vxk_obs {
     int32_t q; /* TSDF: observed distance, stored units */
     int32_t weight;
 };
-
-/* Falls with the square of the depth, and with the angle at which the surface is seen. */
-VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
-{
-    int32_t w = vxk_rint(vxk_min(f->weight_scale * slope / (d * d), 1024.0f));
-    return vxk_mini(vxk_maxi(w, 1), f->weight_max);
-}
 
 /* A leaf as the frame sees it. */
 struct vxk_view {
@@ -61,69 +56,69 @@ VXK_FN struct vxk_view vxk_view_cell(const struct vxk_frame_args *a, const struc
 /* What the frame says about a row of eight voxels along z: bit k of each mask is voxel k. */
 struct vxk_row {
     uint32_t band, near, free;
-    float d[8];   /* depth: reading of the voxel's pixel */
-    float sdf[8]; /* depth: distance to the surface's plane */
-    float g[8];   /* depth: slope of the voxel's pixel */
+    uint32_t thin;    /* depth: in the band of what is in front of the pixel's surface */
+    int32_t pixel[8]; /* depth: the voxel's pixel */
+    float z[8];       /* depth: the voxel's depth */
 };
 
+/* Where voxel (x, y, z) of a leaf is, from its first one's centre, in the axes R. */
+VXK_FN struct vxk_vec3 vxk_leaf_offset(const float *R, uint32_t x, uint32_t y, uint32_t z)
+{
+    struct vxk_vec3 p;
+    p.x = ((float)x * R[0] + (float)y * R[3]) + (float)z * R[6];
+    p.y = ((float)x * R[1] + (float)y * R[4]) + (float)z * R[7];
+    p.z = ((float)x * R[2] + (float)y * R[5]) + (float)z * R[8];
+    return p;
+}
+VXK_FN struct vxk_vec3 vxk_add3(const struct vxk_vec3 *a, const struct vxk_vec3 *b)
+{
+    struct vxk_vec3 p;
+    p.x = a->x + b->x;
+    p.y = a->y + b->y;
+    p.z = a->z + b->z;
+    return p;
+}
 /* Sensor coordinates of the row's first voxel. */
 VXK_FN struct vxk_vec3 vxk_row_start(const float *R, const struct vxk_vec3 *first, uint32_t x, uint32_t y)
 {
-    struct vxk_vec3 p;
-    p.x = first->x + ((float)x * R[0] + (float)y * R[3]);
-    p.y = first->y + ((float)x * R[1] + (float)y * R[4]);
-    p.z = first->z + ((float)x * R[2] + (float)y * R[5]);
-    return p;
+    struct vxk_vec3 o = vxk_leaf_offset(R, x, y, 0);
+    return vxk_add3(first, &o);
 }
 
-/* Pixel of a point in sensor coordinates; *seen = 0 where it is in view, else what makes any reading invalid.
- */
-VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float z, float *seen)
+/* Pixel of a point in sensor coordinates; *z: its depth, put beyond all where it has no pixel. */
+VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float *z)
 {
-    float w = (float)f->width, h = (float)f->height, inv = 1.0f / vxk_max(z, 0.5f);
+    float w = (float)f->width, h = (float)f->height, inv = 1.0f / vxk_max(*z, VXK_NEAREST);
     float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
-    int ok = (u >= 0.0f) & (v >= 0.0f) & (u < w) & (v < h) & (z > 0.5f);
+    int ok = (u >= 0.0f) & (v >= 0.0f) & (u < w) & (v < h) & (*z > VXK_NEAREST);
     u = vxk_min(vxk_max(u, 0.0f), w - 1.0f);
     v = vxk_min(vxk_max(v, 0.0f), h - 1.0f);
-    *seen = ok ? 0.0f : 2.0f * VXK_D_INVALID;
+    *z = ok ? *z : 3.0f * VXK_PIXEL_NONE;
     return (int32_t)v * f->width + (int32_t)u;
 }
 
 /* The same for a point that is surely in view, a voxel or more in front of the sensor. */
 VXK_FN int32_t vxk_pixel_in_view(const struct vxk_frame *f, float x, float y, float z)
 {
-    float inv = 1.0f / z;
+    float inv = vxk_reciprocal(z);
     float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
     return (int32_t)v * f->width + (int32_t)u;
 }
 
-/* What a pixel's reading says about a voxel at depth z. */
+/* What a pixel says about a voxel at depth z. */
 struct vxk_said {
-    float d, sdf, g;
-    uint32_t band, near, free; /* 0 or 1 */
+    bool band, near, free, thin;
 };
-VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, float d, float g, float front, float z)
+VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, const struct vxk_pixel *p, float z)
 {
     struct vxk_said o;
-    float sdf = (d - z) * g, over = front - z;
-    uint32_t valid = d > 0.0f, open = d >= VXK_D_OPEN, hit = valid & (open ^ 1u), beyond = sdf > f->trunc;
-    uint32_t through = open ? z <= f->max_d : (d - z - 3.0f * f->noise * d * d) * g > f->trunc;
-    uint32_t thin = beyond & (front > 0.0f) & (front < d) & (vxk_abs(over) <= f->trunc);
-    o.sdf = thin ? over : sdf;
-    o.d = thin ? front : d;
-    o.g = thin ? 1.0f : g;
-    o.band = (hit & (d - z >= -f->trunc) & (beyond ^ 1u)) | thin;
-    o.free = valid & beyond & through & (thin ^ 1u);
-    o.near = hit & beyond & (through ^ 1u) & (thin ^ 1u);
+    const bool before = z < p->lo, through = before & (z <= p->free);
+    o.thin = before & (vxk_abs(p->front - z) <= f->trunc);
+    o.band = (!before & (z <= p->hi)) | o.thin;
+    o.free = through & !o.thin;
+    o.near = before & !through & !o.thin & (p->lo < VXK_PIXEL_NONE);
     return o;
 }
-
-/* Where a depth camera sees the voxels of a row. */
-struct vxk_aim {
-    int32_t at[8]; /* pixels */
-    float seen[8]; /* added to what they say: 0, or what makes it invalid */
-    float z[8];
-};
 
 /*
  * The rows of plane x whose bits are set in `asked`.  All pixels are found before the first is asked: they
@@ -135,46 +130,48 @@ VXK_FN_APART void vxk_plane_depth(const struct vxk_frame_args *a, const struct v
 {
     const struct vxk_frame f = a->f;
     const struct vxk_pixel *pixel = a->s.pixel;
-    const struct vxk_vec3 origin = *first;
+    const struct vxk_vec3 p0 = *first;
     const float sx = f.R[6], sy = f.R[7], sz = f.R[8];
-    struct vxk_aim aim[8];
     for (uint32_t left = asked; left; left &= left - 1) {
         const uint32_t y = vxk_ctz32(left);
-        const struct vxk_vec3 p = vxk_row_start(f.R, &origin, x, y);
+        const float ox = (float)x * f.R[0] + (float)y * f.R[3], oy = (float)x * f.R[1] + (float)y * f.R[4],
+                    oz = (float)x * f.R[2] + (float)y * f.R[5];
         int32_t at[8];
-        float seen[8], z[8];
+        float zs[8];
         for (int k = 0; k < 8; k++) {
-            z[k] = p.z + (float)k * sz;
-            at[k] = vxk_pixel_of(&f, p.x + (float)k * sx, p.y + (float)k * sy, z[k], &seen[k]);
+            float z = p0.z + (oz + (float)k * sz);
+            at[k] = vxk_pixel_of(&f, p0.x + (ox + (float)k * sx), p0.y + (oy + (float)k * sy), &z);
+            zs[k] = z;
         }
-        vxk_copy8(aim[y].at, at);
-        vxk_copy8(aim[y].seen, seen);
-        vxk_copy8(aim[y].z, z);
+        vxk_copy8(row[y].pixel, at);
+        vxk_copy8(row[y].z, zs);
         for (int k = 0; k < 8; k++)
             vxk_prefetch(&pixel[at[k]]);
     }
     for (uint32_t left = asked; left; left &= left - 1) {
         const uint32_t y = vxk_ctz32(left);
         uint32_t said[8], all = 0;
-        float d[8], g[8], front[8], sdf[8], seen[8], zs[8];
-        vxk_copy8(seen, aim[y].seen);
-        vxk_copy8(zs, aim[y].z);
-        vxk_gather8(&pixel->d, aim[y].at, d, g, front);
+        float lo[8], hi[8], free[8], front[8], zs[8];
+        vxk_copy8(zs, row[y].z);
+        vxk_gather8(&pixel->lo, row[y].pixel, lo, hi, free, front);
         for (int k = 0; k < 8; k++) {
-            struct vxk_said v = vxk_pixel_says(&f, d[k] + seen[k], g[k], front[k] + seen[k], zs[k]);
-            d[k] = v.d;
-            g[k] = v.g;
-            sdf[k] = v.sdf;
-            said[k] = (v.band | v.near << 8 | v.free << 16) << k;
+            struct vxk_pixel p;
+            struct vxk_said v;
+            p.lo = lo[k];
+            p.hi = hi[k];
+            p.free = free[k];
+            p.front = front[k];
+            v = vxk_pixel_says(&f, &p, zs[k]);
+            said[k] =
+                ((uint32_t)v.band | (uint32_t)v.near << 8 | (uint32_t)v.free << 16 | (uint32_t)v.thin << 24)
+                << k;
         }
         for (int k = 0; k < 8; k++)
             all |= said[k];
-        vxk_copy8(row[y].d, d);
-        vxk_copy8(row[y].g, g);
-        vxk_copy8(row[y].sdf, sdf);
         row[y].band = all & 255;
         row[y].near = f.carve ? all >> 8 & 255 : 0;
-        row[y].free = f.carve ? all >> 16 : 0;
+        row[y].free = f.carve ? all >> 16 & 255 : 0;
+        row[y].thin = all >> 24;
     }
 }
 
@@ -201,7 +198,7 @@ VXK_FN void vxk_observe_plane(const struct vxk_frame_args *a, const struct vxk_v
                               uint32_t asked, struct vxk_row row[8])
 {
     for (uint32_t y = 0; y < 8; y++)
-        row[y].band = row[y].near = row[y].free = 0;
+        row[y].band = row[y].near = row[y].free = row[y].thin = 0;
     if (a->f.sensor == VXK_SENSOR_DEPTH)
         vxk_plane_depth(a, &v->first, x, asked, row);
     else
@@ -209,13 +206,15 @@ VXK_FN void vxk_observe_plane(const struct vxk_frame_args *a, const struct vxk_v
             vxk_row_lidar(a, v, x, vxk_ctz32(asked), &row[vxk_ctz32(asked)]);
 }
 
-/* A depth camera's observation. */
-VXK_FN struct vxk_obs vxk_obs_depth(const struct vxk_frame *f, uint32_t what, float d, float sdf, float g)
+/* A depth camera's observation of a voxel at depth z; front: of its pixel. */
+VXK_FN struct vxk_obs vxk_obs_depth(const struct vxk_frame *f, uint32_t what, uint32_t thin,
+                                    const struct vxk_sample *s, float front, float z)
 {
     struct vxk_obs o;
+    float sdf = thin ? front - z : (s->d - z) * s->g;
     o.what = (int32_t)what;
     o.q = vxk_quantise(f, vxk_min(sdf, f->trunc));
-    o.weight = vxk_obs_weight(f, d, g);
+    o.weight = thin ? s->thin : s->weight;
     return o;
 }
 
@@ -247,7 +246,9 @@ VXK_FN struct vxk_obs vxk_row_obs(const struct vxk_frame_args *a, const struct v
                                   const struct vxk_row *row, uint32_t k, uint32_t n)
 {
     uint32_t what = vxk_what(row->band >> k & 1, row->near >> k & 1, row->free >> k & 1);
-    return a->f.sensor == VXK_SENSOR_DEPTH ? vxk_obs_depth(&a->f, what, row->d[k], row->sdf[k], row->g[k])
+    int32_t at = row->pixel[k];
+    return a->f.sensor == VXK_SENSOR_DEPTH ? vxk_obs_depth(&a->f, what, row->thin >> k & 1, &a->s.sample[at],
+                                                           a->s.pixel[at].front, row->z[k])
                                            : vxk_obs_lidar(a, what, v->hit, n);
 }
 

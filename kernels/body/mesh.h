@@ -6,6 +6,7 @@
 #ifndef VXK_BODY_MESH_H
 #define VXK_BODY_MESH_H
 
+#include "mesh_chunk.h"
 #include "mesh_emit.h"
 #include "mesh_mask.h"
 #include "mesh_table.h"

@@ -195,13 +195,16 @@ struct vxk_mesh_counts_args {
     const struct vxk_mesh_leaf *leaf;
     const uint32_t *slot;
     uint32_t *vertices, *triangles; /* [leaves of the map] */
+    const uint8_t *role;            /* [leaves of the map] VXK_MESH_*; NULL: all make both */
     uint32_t first;
 };
+enum { VXK_MESH_TRIANGLES = 1, VXK_MESH_VERTICES = 2 };
 VXK_FN void vxk_mesh_counts(const struct vxk_mesh_counts_args *a, uint32_t i)
 {
-    uint32_t n = a->leaf[vxk_mesh_slot(a->slot, a->first + i)].n;
-    a->vertices[a->first + i] = n & 0xffff;
-    a->triangles[a->first + i] = n >> 16;
+    uint32_t n = a->leaf[vxk_mesh_slot(a->slot, a->first + i)].n,
+             role = a->role ? a->role[a->first + i] : VXK_MESH_TRIANGLES | VXK_MESH_VERTICES;
+    a->vertices[a->first + i] = role & VXK_MESH_VERTICES ? n & 0xffff : 0;
+    a->triangles[a->first + i] = role & VXK_MESH_TRIANGLES ? n >> 16 : 0;
 }
 
 #endif

@@ -101,14 +101,56 @@ static __device__ __forceinline__ struct vxk_ray vxk_load_ray(const struct vxk_r
     return r;
 }
 
-/* Pixel of a voxel; `whole`: its whole leaf or part is in view.  *seen as vxk_pixel_of. */
-static __device__ __forceinline__ int32_t vxk_voxel_pixel(const struct vxk_frame *f, const struct vxk_vec3 *p,
-                                                          bool whole, float *seen)
+/* Offsets of a leaf's voxels from its first one (vxk_leaf_offset) in shared memory.  Rows of eight lie in
+ * turns with halves exchanged, so that the 4 x 4 voxels of half a part lie in different banks. */
+struct vxk_offsets {
+    float4 of[512];
+};
+static __device__ __forceinline__ uint32_t vxk_offset_slot(uint32_t n)
 {
-    if (!whole)
-        return vxk_pixel_of(f, p->x, p->y, p->z, seen);
-    *seen = 0.0f;
-    return vxk_pixel_in_view(f, p->x, p->y, p->z);
+    return n ^ (n >> 1 & 4);
+}
+static __device__ __forceinline__ void vxk_offsets_fill(struct vxk_offsets *o, const float *R)
+{
+    for (uint32_t n = threadIdx.x; n < 512; n += blockDim.x) {
+        struct vxk_vec3 p = vxk_leaf_offset(R, n >> 6, n >> 3 & 7, n & 7);
+        o->of[vxk_offset_slot(n)] = make_float4(p.x, p.y, p.z, 0.0f);
+    }
+    __syncthreads();
+}
+
+/* A voxel and its pixel. */
+struct vxk_sighted {
+    struct vxk_pixel says;
+    int32_t pixel;
+    float z;
+};
+/* `whole`: the voxel's whole leaf or part is in view. */
+static __device__ __forceinline__ struct vxk_sighted
+vxk_voxel_sighted(const struct vxk_frame_args *a, const struct vxk_vec3 *first, float4 offset, bool whole)
+{
+    struct vxk_sighted v;
+    float x = first->x + offset.x, y = first->y + offset.y;
+    float4 p;
+    v.z = first->z + offset.z;
+    v.pixel = whole ? vxk_pixel_in_view(&a->f, x, y, v.z) : vxk_pixel_of(&a->f, x, y, &v.z);
+    p = __ldg((const float4 *)&a->s.pixel[v.pixel]);
+    v.says.lo = p.x;
+    v.says.hi = p.y;
+    v.says.free = p.z;
+    v.says.front = p.w;
+    return v;
+}
+static __device__ __forceinline__ struct vxk_sample vxk_load_sample(const struct vxk_frame_args *a,
+                                                                    int32_t pixel)
+{
+    int4 p = __ldg((const int4 *)&a->s.sample[pixel]);
+    struct vxk_sample s;
+    s.d = __int_as_float(p.x);
+    s.g = __int_as_float(p.y);
+    s.weight = p.z;
+    s.thin = p.w;
+    return s;
 }
 
 /* Voxel (x, y, z) of a leaf in the axes R: as rows of the body have it. */

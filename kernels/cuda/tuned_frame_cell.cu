@@ -87,70 +87,74 @@ static __device__ __forceinline__ void cell_parts(const struct vxk_frame_args *a
     *whole = __ballot_sync(VXK_FULL, look.found == 1 && look.whole);
 }
 
-/* What a depth frame says about two of a part's voxels, x and x + 2. */
+/* What a depth frame says about two of a part's voxels, x and x + 2; of: offset of the first. */
 static __device__ __forceinline__ void part_says(const struct vxk_frame_args *a, const struct vxk_vec3 *first,
-                                                 uint32_t x, uint32_t y, uint32_t z, bool whole,
+                                                 const float4 *of, bool whole, struct vxk_sighted at[2],
                                                  struct vxk_said v[2])
 {
-    const struct vxk_frame *f = &a->f;
-    struct vxk_vec3 p[2];
-    float4 o[2];
-    float seen[2];
+#pragma unroll
+    for (uint32_t h = 0; h < 2; h++)
+        at[h] = vxk_voxel_sighted(a, first, of[h * 128], whole);
 #pragma unroll
     for (uint32_t h = 0; h < 2; h++) {
-        p[h] = vxk_voxel_at(f->R, first, x + 2 * h, y, z);
-        o[h] = __ldg((const float4 *)&a->s.pixel[vxk_voxel_pixel(f, &p[h], whole, &seen[h])]);
-    }
-#pragma unroll
-    for (uint32_t h = 0; h < 2; h++) {
-        v[h] = vxk_pixel_says(f, o[h].x + seen[h], o[h].y, o[h].z + seen[h], p[h].z);
-        if (!f->carve)
+        v[h] = vxk_pixel_says(&a->f, &at[h].says, at[h].z);
+        if (!a->f.carve)
             v[h].near = v[h].free = 0;
     }
+}
+
+/* Is active voxel n, which the frame saw through, free beyond doubt now? */
+static __device__ __forceinline__ bool is_gone(const struct vxk_frame_args *a, const struct vxk_leaf *old,
+                                               uint32_t n, const struct vxk_sighted *at)
+{
+    struct vxk_sample s = vxk_load_sample(a, at->pixel);
+    struct vxk_obs o = vxk_obs_depth(&a->f, VXK_OBS_FREE, 0, &s, at->says.front, at->z);
+    int gone;
+    vxk_merge(&a->f, VXK_ACTIVE, old_value(a, old, n), &o, &gone);
+    return gone;
 }
 
 /* Parts that the frame can't say anything about are left out; those that it surely saw through take no look
  * at their pixels.  A lane has two voxels of a part: four planes of 4 x 4, two of them a ballot. */
 static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a, uint32_t i,
-                                                  const struct task *t, uint32_t lane)
+                                                  const struct task *t, uint32_t lane,
+                                                  const struct vxk_offsets *offsets)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_leaf *old = vxk_leaf_no(&a->g, t->old);
     uint32_t was = vxk_lane_masks(old, t->tile, lane), some, open, whole, seen = 0, cleared = 0, moved = 0;
+    const uint32_t n_lane = (lane >> 4) << 6 | (lane >> 2 & 3) << 3 | (lane & 3);
     struct vxk_vec3 first =
         vxk_to_sensor(f, (float)t->base[0] + 0.5f, (float)t->base[1] + 0.5f, (float)t->base[2] + 0.5f);
     cell_parts(a, t->base, lane, &some, &open, &whole);
     for (; some; some &= some - 1) {
-        uint32_t bit = (uint32_t)(__ffs((int)some) - 1), part = bit >> 2;
-        uint32_t x = (part & 4) + (lane >> 4), y = (part >> 1 & 1) * 4 + (lane >> 2 & 3),
-                 z = (part & 1) * 4 + (lane & 3), band[2], freed[2], gone[2] = {0, 0}, w;
+        uint32_t bit = (uint32_t)(__ffs((int)some) - 1), part = bit >> 2,
+                 n_part = (part & 4) << 6 | (part & 2) << 4 | (part & 1) << 2;
+        uint32_t band[2], freed[2], gone[2] = {0, 0}, w;
         const bool mine = vxk_part_in_word(part, lane);
         const bool had = __any_sync(VXK_FULL, mine && lane < 16 && (was & vxk_part_bits(part)));
+        const float4 *of = &offsets->of[vxk_offset_slot(n_lane) ^ n_part];
+        struct vxk_sighted at[2];
         struct vxk_said v[2];
         if ((open >> bit & 1) && !had) {
             seen |= mine && lane >= 16 ? vxk_part_bits(part) : 0; /* free */
             continue;
         }
         if (whole >> bit & 1)
-            part_says(a, &first, x, y, z, true, v);
+            part_says(a, &first, of, true, at, v);
         else
-            part_says(a, &first, x, y, z, false, v);
+            part_says(a, &first, of, false, at, v);
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
             band[h] = __ballot_sync(VXK_FULL, v[h].band);
             freed[h] = __ballot_sync(VXK_FULL, v[h].free);
             if (had) {
-                uint32_t n = (x + 2 * h) << 6 | y << 3 | z, s;
+                uint32_t n = n_lane | n_part | h << 7, s;
                 uint32_t own = __shfl_sync(VXK_FULL, was, (int)(n >> 5)) >> (n & 31) & 1;
                 s = __ballot_sync(VXK_FULL, own & (v[h].near | v[h].free));
                 moved |= (s & 0xffff ? 1u : 0u) << ((part & 4) + h * 2);
                 moved |= (s >> 16 ? 1u : 0u) << ((part & 4) + h * 2 + 1);
-                if (v[h].free & own) {
-                    struct vxk_obs o = vxk_obs_depth(f, VXK_OBS_FREE, v[h].d, v[h].sdf, v[h].g);
-                    int is_gone;
-                    vxk_merge(f, VXK_ACTIVE, old_value(a, old, n), &o, &is_gone);
-                    gone[h] = (uint32_t)is_gone;
-                }
+                gone[h] = v[h].free & own ? is_gone(a, old, n, &at[h]) : 0;
                 gone[h] = __ballot_sync(VXK_FULL, gone[h]);
             }
         }
@@ -203,6 +207,9 @@ enum { BATCH = 8 };
 static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ struct vxk_frame_cell_args a,
                                                        uint32_t n, const uint32_t *n_dev, uint32_t per)
 {
+    __shared__ struct vxk_offsets offsets;
+    if (a.f.sensor == VXK_SENSOR_DEPTH)
+        vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * WARPS,
              batch = vxk_batch(end, warps, BATCH);
@@ -212,7 +219,7 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
         for (uint32_t k = 0; k < m; k++) {
             struct task t = task_of(&own, k);
             if (a.f.sensor == VXK_SENSOR_DEPTH)
-                cell_depth(&a, i0 + k, &t, lane);
+                cell_depth(&a, i0 + k, &t, lane, &offsets);
             else
                 cell_lidar(&a, i0 + k, &t, lane);
         }

@@ -219,16 +219,19 @@ static __device__ __forceinline__ void copy_values(const struct vxk_frame_args *
         a->values[value_index(now, k)] = a->g.values[value_index(old, k)];
 }
 
-/* Voxel n's value after the frame; state and v as before it, o: what its pixel says. */
-static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_frame_args *a, float4 o,
-                                                           float in_view, float z, int state, uint32_t v)
+/* Voxel n's value after the frame; state and v as before it. */
+static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_frame_args *a,
+                                                           const struct vxk_sighted *at,
+                                                           const struct vxk_sample *sample, int state,
+                                                           uint32_t v)
 {
-    struct vxk_said s = vxk_pixel_says(&a->f, o.x + in_view, o.y, o.z + in_view, z);
+    struct vxk_said s = vxk_pixel_says(&a->f, &at->says, at->z);
     int gone;
     if (!a->f.carve)
         s.near = s.free = 0;
     if (s.band | (state == VXK_ACTIVE ? s.near | s.free : 0)) {
-        struct vxk_obs obs = vxk_obs_depth(&a->f, vxk_what(s.band, s.near, s.free), s.d, s.sdf, s.g);
+        struct vxk_obs obs =
+            vxk_obs_depth(&a->f, vxk_what(s.band, s.near, s.free), s.thin, sample, at->says.front, at->z);
         v = vxk_merge(&a->f, state, v, &obs, &gone);
     }
     return v;
@@ -259,15 +262,19 @@ static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_fram
     return vxk_merge(&a->f, state, v, &o, &gone);
 }
 
-/* The active voxels of a leaf in order. */
+/* The active voxels of a leaf in order; a lane lists half a word. */
 static __device__ __forceinline__ void list_voxels(const struct lane_leaf *now, uint16_t *list, uint32_t lane)
 {
-    for (uint32_t w = 0; w < 16; w++) {
-        uint32_t word = __shfl_sync(VXK_FULL, now->masks, (int)w),
-                 before = __shfl_sync(VXK_FULL, now->ranks, (int)w);
-        if (word >> lane & 1)
-            list[before + (uint32_t)__popc(word & ((1u << lane) - 1))] = (uint16_t)(w << 5 | lane);
+    uint32_t w = lane & 15, word = __shfl_sync(VXK_FULL, now->masks, (int)w),
+             at = __shfl_sync(VXK_FULL, now->ranks, (int)w);
+    if (lane & 16) {
+        at += (uint32_t)__popc(word & 0xffff);
+        word &= 0xffff0000u;
+    } else {
+        word &= 0xffff;
     }
+    for (; word; word &= word - 1)
+        list[at++] = (uint16_t)(w << 5 | vxk_ctz32(word));
     __syncwarp();
 }
 
@@ -295,23 +302,22 @@ static __device__ __forceinline__ bool plane_seen(uint2 seen, uint32_t n)
 
 /* The values of a leaf that a depth frame says something about, 64 at a time. */
 static __device__ __forceinline__ void update_depth(const struct vxk_frame_args *a,
+                                                    const struct vxk_offsets *offsets,
                                                     const struct vxk_vec3 *first, bool whole, uint2 seen,
                                                     const struct lane_leaf *now, const struct lane_leaf *old,
                                                     const uint16_t *list, uint32_t lane)
 {
     for (uint32_t k0 = lane; k0 < now->n + lane; k0 += 2 * VXK_WARP) {
         uint32_t n[2], value[2];
-        float in_view[2], z[2];
-        float4 o[2];
+        struct vxk_sighted at[2];
+        struct vxk_sample sample[2];
         int state[2];
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
             uint32_t k = k0 + h * VXK_WARP;
-            struct vxk_vec3 p;
             n[h] = k < now->n ? list[k] : 0;
-            p = vxk_voxel_at(a->f.R, first, n[h] >> 6, n[h] >> 3 & 7, n[h] & 7);
-            o[h] = __ldg((const float4 *)&a->s.pixel[vxk_voxel_pixel(&a->f, &p, whole, &in_view[h])]);
-            z[h] = p.z;
+            at[h] = vxk_voxel_sighted(a, first, offsets->of[vxk_offset_slot(n[h])], whole);
+            sample[h] = vxk_load_sample(a, at[h].pixel);
             state[h] = old_state(a, old, n[h], k < now->n, &value[h]);
         }
 #pragma unroll
@@ -319,7 +325,7 @@ static __device__ __forceinline__ void update_depth(const struct vxk_frame_args 
             uint32_t k = k0 + h * VXK_WARP;
             if (k < now->n)
                 a->values[value_index(now, k)] =
-                    plane_seen(seen, n[h]) ? new_value_depth(a, o[h], in_view[h], z[h], state[h], value[h])
+                    plane_seen(seen, n[h]) ? new_value_depth(a, &at[h], &sample[h], state[h], value[h])
                                            : value[h];
         }
     }
@@ -390,7 +396,7 @@ static __device__ __forceinline__ struct task look_up(const struct vxk_frame_arg
         vxk_frame_cell_base(a, fw, cell, base);
         t.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
         q = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-        if (vxk_depth_window(&a->f, &q, 6.1f, &window) == 1 && window.whole)
+        if (vxk_depth_window(&a->f, &q, 6.1f, &window) && window.whole)
             t.how |= IS_WHOLE;
     }
     return t;
@@ -413,7 +419,8 @@ static __device__ __forceinline__ struct task task_of(const struct task *own, ui
     return t;
 }
 
-static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a, const struct task *t,
+static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a,
+                                                  const struct vxk_offsets *offsets, const struct task *t,
                                                   uint16_t *list, uint32_t lane)
 {
     struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
@@ -434,9 +441,9 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
         if (a->f.sensor == VXK_SENSOR_LIDAR)
             update_lidar(a, t->hit, t->work, seen, &now, &old, list, lane);
         else if (t->how & IS_WHOLE)
-            update_depth(a, &t->first, true, seen, &now, &old, list, lane);
+            update_depth(a, offsets, &t->first, true, seen, &now, &old, list, lane);
         else
-            update_depth(a, &t->first, false, seen, &now, &old, list, lane);
+            update_depth(a, offsets, &t->first, false, seen, &now, &old, list, lane);
         __syncwarp();
     } else {
         copy_values(a, &now, &old, lane);
@@ -449,8 +456,11 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
          uint32_t per)
 {
-    vxk_kernel_begin();
     __shared__ uint16_t lists[LEAVES][512];
+    __shared__ struct vxk_offsets offsets;
+    if (a.f.sensor == VXK_SENSOR_DEPTH)
+        vxk_offsets_fill(&offsets, a.f.R);
+    vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
              warps = gridDim.x * LEAVES, batch = vxk_batch(end, warps, BATCH);
     for (uint32_t i0 = (blockIdx.x * LEAVES + warp) * batch; i0 < end; i0 += warps * batch) {
@@ -458,7 +468,7 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
         struct task own = look_up(&a, i0 + min(lane, m - 1));
         for (uint32_t k = 0; k < m; k++) {
             struct task t = task_of(&own, k);
-            write_leaf(&a, &t, lists[warp], lane);
+            write_leaf(&a, &offsets, &t, lists[warp], lane);
         }
     }
 }

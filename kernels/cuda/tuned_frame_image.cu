@@ -125,11 +125,8 @@ static __global__ void __launch_bounds__(THREADS)
         if (on) {
             uint32_t at = (uint32_t)(row * width + u);
             struct vxk_smoothed o = vxk_smooth_solve(f, row, u, a.s.depth[at], &m);
-            vxk_store_pixel(&a.s.pixel[at], o.d, o.g, o.front);
-            b.hit_lo = o.hit_lo;
-            b.hit_hi = o.hit_hi;
-            b.free_all = o.free_all;
-            b.free_any = o.free_any;
+            vxk_store_pixel(&a, at, &o);
+            b = o.b;
         }
         vxk_join_lane(&b, 1);
         vxk_join_lane(&b, 2);

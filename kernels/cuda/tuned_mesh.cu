@@ -30,8 +30,8 @@ static __global__ void __launch_bounds__(WARPS * 32)
         return;
     const uint32_t target = vxk_mesh_slot(a.slot, a.first + e);
     const struct vxk_mesh_leaf *l = &a.leaf[target];
-    if (l->n >> 16 == 0)
-        return;
+    if (a.triangle_base[a.first + e] == a.triangle_base[a.first + e + 1])
+        return; /* it has none, or none is wanted */
     const uint32_t *link = a.link + (uint64_t)target * 27, *above = a.above + (uint64_t)e * 8;
     for (uint32_t r = lane; r < 81; r += 32) { /* negative corners, z = -1 .. 8, of rows x, y = 0 .. 8 */
         uint32_t valid, minus;

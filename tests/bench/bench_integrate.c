@@ -306,7 +306,7 @@ static vx_err write_mesh(const char *path, const struct vx_mesh *mesh, struct vx
     FILE *file = fopen(path, "wb");
     if (!file)
         return vx_fail(detail, VX_E_UNAVAILABLE, "mesh", "cannot write %s: %s", path, strerror(errno));
-    const vx_err err = ply_write(file, &out, detail);
+    const vx_err err = ply_write(file, &out, false, detail);
     if (fclose(file) != 0 && err == VX_OK)
         return vx_fail(detail, VX_E_UNAVAILABLE, "mesh", "cannot write %s: %s", path, strerror(errno));
     return err;

@@ -1,5 +1,7 @@
 /* test_mesh.c - marching cubes: closed, oriented, complete, and the same wherever and however it is made. */
 #include "grid_fixture.h"
+#include "half_edge.h"
+#include "mesh_store.h"
 #include "random_map.h"
 #include "vx/mesh.h"
 
@@ -39,57 +41,17 @@ static struct place place_of(const struct vx_mesh *m, const struct vx_map_params
     return out;
 }
 
-/* ------------------------------------------------------------------ half edges */
-
-struct half {
-    uint32_t from, to;
-};
-static int by_half(const void *a, const void *b)
+/* Fails unless the mesh is a surface. */
+static struct half_edge_facts check_topology(const struct vx_mesh *m,
+                                             void (*border)(void *, uint32_t, uint32_t), void *context)
 {
-    const struct half *p = a, *q = b;
+    struct half_edge_facts facts;
+    char words[HALF_EDGE_WORDS];
 
-    return p->from != q->from ? (p->from < q->from ? -1 : 1) : p->to < q->to ? -1 : p->to > q->to;
-}
-
-struct topology {
-    struct half *half;
-    uint32_t n, n_border; /* half edges, those without an opposite */
-};
-
-/* Checks that no directed edge is used twice and lists those without an opposite through `border`. */
-static struct topology check_topology(const struct vx_mesh *m, void (*border)(void *, struct half),
-                                      void *context)
-{
-    struct topology t = {.half = malloc((m->n_triangles + 1ull) * 3 * sizeof *t.half)};
-    uint8_t *used = calloc(m->n_vertices + 1, 1);
-
-    ck_assert_ptr_nonnull(t.half);
-    ck_assert_ptr_nonnull(used);
-    for (uint32_t i = 0; i < m->n_triangles; i++)
-        for (int k = 0; k < 3; k++) {
-            uint32_t from = m->triangles[3 * (size_t)i + (size_t)k],
-                     to = m->triangles[3 * (size_t)i + (size_t)((k + 1) % 3)];
-            ck_assert_uint_lt(from, m->n_vertices);
-            ck_assert_uint_ne(from, to);
-            used[from] = 1;
-            t.half[t.n++] = (struct half){from, to};
-        }
-    for (uint32_t i = 0; i < m->n_vertices; i++)
-        ck_assert_msg(used[i], "vertex %u belongs to no triangle", i);
-    qsort(t.half, t.n, sizeof *t.half, by_half);
-    for (uint32_t i = 0; i < t.n; i++) {
-        struct half back = {t.half[i].to, t.half[i].from};
-        if (i)
-            ck_assert_msg(by_half(&t.half[i - 1], &t.half[i]) != 0,
-                          "edge %u-%u has two triangles on one side", t.half[i].from, t.half[i].to);
-        if (bsearch(&back, t.half, t.n, sizeof back, by_half))
-            continue;
-        t.n_border++;
-        if (border)
-            border(context, t.half[i]);
-    }
-    free(used);
-    return t;
+    ck_assert_msg(
+        half_edge_check(m->triangles, m->n_triangles, m->n_vertices, border, context, &facts, words), "%s",
+        words);
+    return facts;
 }
 
 static struct vx_mesh mesh_of(struct grid_fixture *f, uint32_t min_weight)
@@ -129,7 +91,7 @@ START_TEST(ball)
     struct vx_map_params p = plain;
     struct grid_fixture *f;
     struct vx_mesh m;
-    struct topology t;
+    struct half_edge_facts t;
     double area = 0, centre[3], r = radii[_i];
 
     p.origin_m[0] = 5e5;
@@ -140,7 +102,7 @@ START_TEST(ball)
     m = mesh_of(f, 0);
     t = check_topology(&m, NULL, NULL);
     ck_assert_uint_eq(t.n_border, 0);
-    ck_assert_int_eq((int)m.n_vertices - (int)(t.n / 2) + (int)m.n_triangles, 2); /* Euler: one closed ball */
+    ck_assert_int_eq((int)t.euler, 2); /* Euler: one closed ball */
     for (int a = 0; a < 3; a++)
         centre[a] = p.origin_m[a] + centres[_i][a] * p.voxel_size_m - m.origin_m[a];
     for (uint32_t i = 0; i < m.n_triangles; i++)
@@ -160,7 +122,6 @@ START_TEST(ball)
         ck_assert_double_gt(dot / sqrt(d), r > 1.5 ? 0.995 : 0.97);
         ck_assert_double_eq_tol(sqrt(d), r, 0.05 * p.voxel_size_m);
     }
-    free(t.half);
     vx_mesh_fini(&m);
     ck_assert_uint_eq(grid_fixture_destroy(f), 0);
 }
@@ -202,10 +163,10 @@ static int case_at(const struct world *w, const int32_t v[3])
 }
 
 /* A half edge without an opposite must lie in a face that has a whole cell on one side only. */
-static void must_be_border(void *context, struct half h)
+static void must_be_border(void *context, uint32_t from, uint32_t to)
 {
     struct world *w = context;
-    struct place a = place_of(w->m, &w->p, h.from), b = place_of(w->m, &w->p, h.to);
+    struct place a = place_of(w->m, &w->p, from), b = place_of(w->m, &w->p, to);
 
     for (int axis = 0; axis < 3; axis++) {
         int y = (axis + 1) % 3, z = (axis + 2) % 3;
@@ -220,7 +181,7 @@ static void must_be_border(void *context, struct half h)
         if (above != (case_at(w, v) >= 0))
             return;
     }
-    ck_abort_msg("a crack between vertices %u and %u", h.from, h.to);
+    ck_abort_msg("a crack between vertices %u and %u", from, to);
 }
 
 /* Vertices that voxel (x, y, z) must own: crossings with a whole cell around them. */
@@ -261,7 +222,6 @@ START_TEST(random_signs)
     struct vx_map_params p = plain;
     struct grid_fixture *f;
     struct vx_mesh m;
-    struct topology t;
     uint64_t seed = 900 + (uint64_t)_i;
 
     p.mode = randoms[_i].occupancy ? VX_OCCUPANCY : VX_TSDF;
@@ -271,7 +231,7 @@ START_TEST(random_signs)
     m = mesh_of(f, randoms[_i].min_weight);
     struct world w = {.f = f, .m = &m, .p = p, .min_weight = randoms[_i].min_weight};
     ck_assert_uint_gt(m.n_triangles, 20);
-    t = check_topology(&m, must_be_border, &w);
+    (void)check_topology(&m, must_be_border, &w);
     grid_fixture_each(f, count_vertices, &w);
     ck_assert_uint_eq(w.n_vertices, m.n_vertices);
     for (uint32_t i = 0; i < m.n_vertices; i++) {
@@ -288,7 +248,6 @@ START_TEST(random_signs)
         ck_assert_int_eq(at.f, (int)want);
         ck_assert_int_eq(sign_at(&w, at.v) * sign_at(&w, up), -1);
     }
-    free(t.half);
     vx_mesh_fini(&m);
     ck_assert_uint_eq(grid_fixture_destroy(f), 0);
 }
@@ -303,6 +262,12 @@ static int same(const struct vx_mesh *a, const struct vx_mesh *b)
            memcmp(a->vertices, b->vertices, a->n_vertices * 3ull * sizeof(float)) == 0 &&
            memcmp(a->normals, b->normals, a->n_vertices * 3ull * sizeof(float)) == 0 &&
            memcmp(a->triangles, b->triangles, a->n_triangles * 3ull * sizeof(uint32_t)) == 0;
+}
+
+static int same_chunks(const struct vx_mesh_chunks *a, const struct vx_mesh_chunks *b)
+{
+    return a->n_chunks == b->n_chunks && a->body_bytes == b->body_bytes &&
+           memcmp(a->body, b->body, a->body_bytes) == 0;
 }
 
 static void fill_twice(struct grid_fixture *f)
@@ -322,21 +287,30 @@ START_TEST(same_everywhere)
     } on[3] = {{backend, 1}, {VXK_CPU, 2}, {VXK_GUARD, 2}};
     struct grid_fixture *f[3];
     struct vx_mesh m[4];
+    struct vx_mesh_since since = {.epoch = 0};
+    struct vx_mesh_chunks c[4];
 
     for (int i = 0; i < 3; i++) {
         f[i] = grid_fixture_create(on[i].backend, on[i].threads, &plain, 0);
         fill_twice(f[i]);
         m[i] = mesh_of(f[i], 0);
         ck_assert(same(&m[0], &m[i]));
+        ck_assert_int_eq(vx_mesh_get_chunks(grid_fixture_map(f[i]), NULL, &since, &c[i], NULL, NULL), VX_OK);
+        ck_assert(same_chunks(&c[0], &c[i]));
         if (i == 0) { /* with room for a part only, in batches */
             grid_fixture_set_cap(f[i], grid_fixture_peak(f[i]) / 3);
             m[3] = mesh_of(f[i], 0);
             ck_assert(same(&m[0], &m[3]));
+            ck_assert_int_eq(vx_mesh_get_chunks(grid_fixture_map(f[i]), NULL, &since, &c[3], NULL, NULL),
+                             VX_OK);
+            ck_assert(same_chunks(&c[0], &c[3]));
         }
     }
     ck_assert_uint_gt(m[0].n_triangles, 10000);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         vx_mesh_fini(&m[i]);
+        vx_mesh_chunks_fini(&c[i]);
+    }
     for (int i = 0; i < 3; i++)
         ck_assert_uint_eq(grid_fixture_destroy(f[i]), 0);
 }
@@ -431,6 +405,52 @@ START_TEST(shift_changes_nothing)
 }
 END_TEST
 
+/* Chunks made alone are what they are among all; welded they are the whole mesh. */
+START_TEST(chunks_alone)
+{
+    struct vx_map_params p = plain;
+    struct grid_fixture *f;
+    struct vx_mesh_since since = {.min_weight = randoms[_i].min_weight};
+    struct vx_mesh_chunks all, one;
+    struct mesh_store store = {.n = 0}, alone = {.n = 0};
+    struct mesh_welded welded;
+    char words[MESH_STORE_WORDS];
+    struct vx_mesh m;
+    uint64_t seed = 900 + (uint64_t)_i;
+    int32_t chunk[3];
+
+    p.mode = randoms[_i].occupancy ? VX_OCCUPANCY : VX_TSDF;
+    f = grid_fixture_create(backend, 2, &p, 0);
+    random_map_fill(f, &seed, randoms[_i].corner, randoms[_i].size, randoms[_i].style);
+    grid_fixture_publish(f);
+    m = mesh_of(f, randoms[_i].min_weight);
+    ck_assert_int_eq(vx_mesh_get_chunks(grid_fixture_map(f), NULL, &since, &all, NULL, NULL), VX_OK);
+    ck_assert_msg(mesh_store_apply(&store, all.body, all.body_bytes, all.n_chunks, all.complete, words), "%s",
+                  words);
+    mesh_store_weld(&store, &welded);
+    ck_assert_uint_eq(welded.n_vertices, m.n_vertices);
+    ck_assert_uint_eq(welded.n_triangles, m.n_triangles);
+    since.has_region = true;
+    for (size_t i = 0; i < store.n; i++) {
+        for (int a = 0; a < 3; a++)
+            since.min_m[a] = since.max_m[a] =
+                p.origin_m[a] + (store.pieces[i].chunk[a] + 0.5) * 128 * p.voxel_size_m;
+        ck_assert_int_eq(vx_mesh_get_chunks(grid_fixture_map(f), NULL, &since, &one, NULL, NULL), VX_OK);
+        ck_assert_uint_eq(one.n_chunks, 1);
+        ck_assert_msg(mesh_store_apply(&alone, one.body, one.body_bytes, 1, i == 0, words), "%s", words);
+        vx_mesh_chunks_fini(&one);
+    }
+    ck_assert_msg(mesh_store_same(&store, &alone, chunk), "chunk %d %d %d is another one when made alone",
+                  chunk[0], chunk[1], chunk[2]);
+    vx_mesh_chunks_fini(&all);
+    vx_mesh_fini(&m);
+    mesh_welded_fini(&welded);
+    mesh_store_fini(&store);
+    mesh_store_fini(&alone);
+    ck_assert_uint_eq(grid_fixture_destroy(f), 0);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     struct grid_fixture *f = grid_fixture_create(backend, 2, &plain, 0);
@@ -463,6 +483,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, ball, 0, 4);
     tcase_add_loop_test(t, random_signs, 0, (int)(sizeof randoms / sizeof *randoms));
+    tcase_add_loop_test(t, chunks_alone, 0, (int)(sizeof randoms / sizeof *randoms));
     tcase_add_test(t, same_everywhere);
     tcase_add_test(t, shift_changes_nothing);
     tcase_add_test(t, refusals);

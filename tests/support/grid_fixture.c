@@ -475,11 +475,17 @@ vx_err vx__snapshot_pin(struct vx_map *map, struct vx__snapshot *out)
     memset(out, 0, sizeof *out);
     out->grid = map->grid;
     out->epoch = map->epoch;
+    out->buried_epoch = map->epoch; /* nothing here dates what is gone */
     out->newest_stamp_ns = (int64_t)map->epoch * 1000;
     out->n_leaves = map->n_records;
     out->n_voxels = map->n_active;
     out->n_chunks = map->n_chunks;
     return VX_OK;
+}
+
+uint64_t vx__map_buried_epoch(struct vx_map *map)
+{
+    return map->epoch;
 }
 
 void vx__snapshot_release(struct vx_map *map, struct vx__snapshot *snapshot)

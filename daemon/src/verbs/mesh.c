@@ -91,8 +91,11 @@ static const struct vxd_request_ops ops = {
 void vxd_verb_mesh(struct vxd_server *server, struct vxd_session *session, struct vxd_in *in)
 {
     const Voxeld__V1__Mesh *wire = in->header->mesh;
+    if (wire->chunks || wire->region || wire->since_epoch || wire->since_uuid.len) {
+        vxd_verb_mesh_chunks(server, session, in);
+        return;
+    }
     struct vxd_request *r = vxd_request_open(session, in, &ops);
-    (void)server;
     if (!r)
         return;
     struct mesh_request *m = (struct mesh_request *)r;

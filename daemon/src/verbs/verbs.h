@@ -48,6 +48,7 @@ vxd_verb vxd_verb_query_box;
 vxd_verb vxd_verb_query_slice;
 vxd_verb vxd_verb_explain;
 vxd_verb vxd_verb_mesh;
+vxd_verb vxd_verb_mesh_chunks; /* what vxd_verb_mesh hands on */
 
 /* MAP_INFO_REPLY.  Errors: INVALID_ARGUMENT; ALREADY_EXISTS; RESOURCE_EXHAUSTED; UNIMPLEMENTED; UNAVAILABLE.
  */

@@ -370,6 +370,65 @@ START_TEST(small_mesh_inline)
 }
 END_TEST
 
+static uint64_t send_chunks(Voxeld__V1__Mesh *mesh, const char *map)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    mesh->map = vxd_bytes(map);
+    header.body_case = VOXELD__V1__HEADER__BODY_MESH;
+    header.mesh = mesh;
+    return vxd_peer_send(&query, &header, NULL, 0);
+}
+
+START_TEST(mesh_by_chunks)
+{
+    enum { NV = 200000, NT = NV / 3 };
+    const size_t n = 24 + (size_t)NV * 12 + (size_t)NT * 12;
+    unsigned char *body = malloc(n);
+    uint32_t head[6];
+    Voxeld__V1__Mesh mesh = VOXELD__V1__MESH__INIT;
+    mesh.chunks = true;
+    mesh.min_weight = 2;
+    uint64_t req = send_chunks(&mesh, "bigmesh");
+    struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req);
+    const Voxeld__V1__Result *r = got.header->result;
+    ck_assert(r->n_chunks == 1 && r->mesh_complete && r->mesh_voxel_m == 0.5 && r->mesh_origin_m->z == 3);
+    ck_assert_uint_eq(got.header->body_bytes, n);
+    vxd_got_free(&got);
+    vxd_peer_download(&query, req, body, n);
+    memcpy(head, body, sizeof head);
+    ck_assert(head[0] == 0xffffffffu && head[1] == 2 && head[2] == 2 && head[3] == NV && head[4] == NT);
+    ck_assert_uint_eq(head[5], 4u << 16 | 12);
+    free(body);
+    mesh.since_epoch = 7;
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, send_chunks(&mesh, "bigmesh"));
+    ck_assert(!got.header->result->mesh_complete && got.n_payloads == 1);
+    ck_assert_uint_eq(zmq_msg_size(&got.payload), 24);
+    vxd_got_free(&got);
+}
+END_TEST
+
+START_TEST(mesh_by_chunks_refused)
+{
+    const Voxeld__V1__Code invalid = VOXELD__V1__CODE__CODE_INVALID_ARGUMENT;
+    Voxeld__V1__Mesh mesh = VOXELD__V1__MESH__INIT;
+    Voxeld__V1__Box box = VOXELD__V1__BOX__INIT;
+    Voxeld__V1__Vec3 corner = VOXELD__V1__VEC3__INIT;
+    mesh.since_epoch = 3;
+    vxd_peer_expect_error(&query, send_chunks(&mesh, "m"), invalid, "chunks");
+    mesh.chunks = true;
+    mesh.since_uuid = vxd_bytes("15 bytes it has");
+    vxd_peer_expect_error(&query, send_chunks(&mesh, "m"), invalid, "since_uuid");
+    mesh.since_uuid = vxd_bytes("");
+    mesh.region = &box;
+    box.max_m = &corner;
+    vxd_peer_expect_error(&query, send_chunks(&mesh, "m"), invalid, "region");
+    box.min_m = &corner;
+    vxd_peer_expect_error(&query, send_chunks(&mesh, "nosuch"), VOXELD__V1__CODE__CODE_NOT_FOUND, "map");
+    struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, send_chunks(&mesh, "m"));
+    vxd_got_free(&got);
+}
+END_TEST
+
 /* Two downloads of one session side by side. */
 START_TEST(two_downloads)
 {
@@ -637,6 +696,8 @@ int main(void)
     tcase_add_test(tc, a_million_points);
     tcase_add_test(tc, mesh_in_parts);
     tcase_add_test(tc, small_mesh_inline);
+    tcase_add_test(tc, mesh_by_chunks);
+    tcase_add_test(tc, mesh_by_chunks_refused);
     tcase_add_test(tc, two_downloads);
     tcase_add_test(tc, uploads_that_go_wrong);
     tcase_add_test(tc, parts_without_credit);

@@ -1,6 +1,7 @@
 /* Parts of voxelctl that need no daemon: options, CSV, JSON, PLY, pictures, files that appear whole. */
 #include "cli.h"
 #include "csv.h"
+#include "glb.h"
 #include "outfile.h"
 #include "picture.h"
 #include "ply.h"
@@ -251,7 +252,7 @@ static char *ply_of(const struct vxc_mesh *mesh, size_t *n)
 {
     static char *text; /* gcc 12 takes a local one, set by fclose, for dangling */
     FILE *file = open_memstream(&text, n);
-    ck_assert_int_eq(ply_write(file, mesh, NULL), VX_OK);
+    ck_assert_int_eq(ply_write(file, mesh, false, NULL), VX_OK);
     fclose(file);
     return text;
 }
@@ -295,8 +296,125 @@ START_TEST(ply)
     FILE *full = fopen("/dev/full", "wb");
     if (full) {
         struct vx_detail detail;
-        ck_assert_int_eq(ply_write(full, &mesh, &detail), VX_E_UNAVAILABLE);
+        ck_assert_int_eq(ply_write(full, &mesh, false, &detail), VX_E_UNAVAILABLE);
         fclose(full);
+    }
+}
+END_TEST
+
+START_TEST(ply_as_text)
+{
+    const float vertices[9] = {0, 0, 0, 0.1f, 0, 0, 0, 1, 0.5f}, normals[9] = {0, 0, 1, 0, 0, 1, 0, 0, -1};
+    const uint32_t triangles[3] = {0, 1, 2};
+    const struct vxc_mesh mesh = {.origin_m = {10, -0.25, 30},
+                                  .n_vertices = 3,
+                                  .n_triangles = 1,
+                                  .vertices = vertices,
+                                  .normals = normals,
+                                  .triangles = triangles};
+    static char *text;
+    size_t n;
+    FILE *file = open_memstream(&text, &n);
+    ck_assert_int_eq(ply_write(file, &mesh, true, NULL), VX_OK);
+    fclose(file);
+    ck_assert(strncmp(text, "ply\nformat ascii 1.0\n", 21) == 0);
+    ck_assert_str_eq(strstr(text, "end_header\n") + 11, "10 -0.25 30 0 0 1\n10.1000004 -0.25 30 0 0 1\n"
+                                                        "10 0.75 30.5 0 0 -1\n3 0 1 2\n");
+    free(text);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ glTF */
+
+static uint32_t word(const char *text, size_t at)
+{
+    const uint8_t *p = (const uint8_t *)text + at;
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* The file; its heads and sizes are checked.  *binary: offset of the binary part, 0: none. */
+static char *glb_of(const struct vxc_mesh *mesh, size_t *binary, size_t *n_binary)
+{
+    static char *text;
+    size_t n;
+    FILE *file = open_memstream(&text, &n);
+    ck_assert_int_eq(glb_write(file, mesh, NULL), VX_OK);
+    fclose(file);
+    ck_assert(n >= 20 && memcmp(text, "glTF", 4) == 0 && word(text, 4) == 2 && word(text, 8) == n);
+    const size_t n_json = word(text, 12);
+    ck_assert(n_json % 4 == 0 && memcmp(text + 16, "JSON", 4) == 0 && text[20] == '{');
+    *binary = *n_binary = 0;
+    if (20 + n_json < n) {
+        *n_binary = word(text, 20 + n_json);
+        *binary = 28 + n_json;
+        ck_assert(*n_binary % 4 == 0 && *binary + *n_binary == n &&
+                  memcmp(text + 24 + n_json, "BIN\0", 4) == 0);
+        text[20 + n_json] = '\0'; /* the JSON part as a string */
+    }
+    return text;
+}
+
+static void must_have(const char *head, const char *part)
+{
+    ck_assert_msg(strstr(head, part) != NULL, "no %s in %s", part, head);
+}
+
+START_TEST(glb)
+{
+    const float vertices[9] = {0.25f, 0, 0.1f, 1, -2, 0, 0, 1, 0.5f},
+                normals[9] = {0, 0, 1, 0, 0, 1, 0, 0, -1};
+    const uint32_t triangles[6] = {0, 1, 2, 2, 1, 0};
+    struct vxc_mesh mesh = {.origin_m = {4000000.125, 20, -30},
+                            .n_vertices = 3,
+                            .n_triangles = 2,
+                            .vertices = vertices,
+                            .normals = normals,
+                            .triangles = triangles,
+                            .state = {.name = "lab", .epoch = 7}};
+    struct vx_detail detail;
+    size_t at, n;
+    char *text = glb_of(&mesh, &at, &n);
+    const char *head = text + 20;
+    ck_assert_uint_eq(n, 36 + 36 + 24);
+    ck_assert(memcmp(text + at, vertices, 36) == 0 && memcmp(text + at + 36, normals, 36) == 0);
+    ck_assert(memcmp(text + at + 72, triangles, 24) == 0);
+    must_have(head, "\"asset\":{\"version\":\"2.0\"");
+    must_have(head, "\"buffers\":[{\"byteLength\":96}]");
+    must_have(head, "{\"buffer\":0,\"byteOffset\":0,\"byteLength\":36,\"target\":34962}");
+    must_have(head, "{\"buffer\":0,\"byteOffset\":36,\"byteLength\":36,\"target\":34962}");
+    must_have(head, "{\"buffer\":0,\"byteOffset\":72,\"byteLength\":24,\"target\":34963}");
+    must_have(head,
+              "\"componentType\":5126,\"count\":3,\"type\":\"VEC3\",\"min\":[0,-2,0],\"max\":[1,1,0.5]");
+    must_have(head, "\"componentType\":5125,\"count\":6,\"type\":\"SCALAR\"");
+    must_have(head, "\"translation\":[4000000.125,20,-30]");
+    free(text);
+    const struct vxc_tint tints[3] = {{.colour = {255, 0, 128}, .weight = 1}, {.colour = {10, 20, 30}}};
+    mesh.tints = tints;
+    text = glb_of(&mesh, &at, &n);
+    ck_assert_uint_eq(n, 96 + 24);
+    must_have(text + 20, "\"COLOR_0\":3}");
+    must_have(text + 20, "{\"buffer\":0,\"byteOffset\":96,\"byteLength\":24,\"target\":34962}]");
+    must_have(text + 20,
+              "{\"bufferView\":3,\"componentType\":5123,\"normalized\":true,\"count\":3,\"type\":\"VEC4\"}]");
+    ck_assert(word(text, at + 96) == 0xffff && word(text, at + 100) == (0xffff0000 | 14146)); /* sRGB 128 */
+    free(text);
+    mesh.tints = NULL;
+    text = glb_of(&(struct vxc_mesh){.state = {.name = "void"}}, &at, &n);
+    ck_assert(at == 0 && !strstr(text + 20, "mesh"));
+    free(text);
+    /* 4 GiB: nothing of the arrays is read */
+    mesh.n_vertices = 130000000;
+    mesh.n_triangles = 130000000;
+    FILE *file = tmpfile();
+    ck_assert_int_eq(glb_write(file, &mesh, &detail), VX_E_EXHAUSTED);
+    ck_assert(strstr(detail.text, "4 GiB") && strcmp(detail.field, "format") == 0 && ftell(file) == 0);
+    fclose(file);
+    mesh.n_vertices = 3;
+    mesh.n_triangles = 2;
+    file = fopen("/dev/full", "wb");
+    if (file) {
+        ck_assert_int_eq(glb_write(file, &mesh, &detail), VX_E_UNAVAILABLE);
+        fclose(file);
     }
 }
 END_TEST
@@ -334,6 +452,28 @@ START_TEST(picture_is_a_png)
         fclose(full);
     }
     picture_fini(&p);
+}
+END_TEST
+
+START_TEST(depths_are_a_png)
+{
+    const uint16_t px[6] = {0, 1, 256, 65535, 1234, 500};
+    uint16_t back[6];
+    FILE *file = fopen(path_of("d.png"), "wb");
+    ck_assert_int_eq(picture_write_depth(px, 3, 2, file, NULL), VX_OK);
+    fclose(file);
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    ck_assert(png_image_begin_read_from_file(&image, path_of("d.png")));
+    ck_assert(image.width == 3 && image.height == 2 && image.format == PNG_FORMAT_LINEAR_Y);
+    ck_assert(png_image_finish_read(&image, NULL, back, 0, NULL));
+    for (int i = 0; i < 6; i++)
+        ck_assert_uint_eq(back[i], px[i]);
+    file = fopen("/dev/full", "wb");
+    if (file) {
+        struct vx_detail detail;
+        ck_assert_int_eq(picture_write_depth(px, 3, 2, file, &detail), VX_E_UNAVAILABLE);
+        fclose(file);
+    }
 }
 END_TEST
 
@@ -473,7 +613,10 @@ int main(void)
     tcase_add_test(tests, json_is_utf8);
     tcase_add_test(tests, words_for_numbers);
     tcase_add_test(tests, ply);
+    tcase_add_test(tests, ply_as_text);
+    tcase_add_test(tests, glb);
     tcase_add_test(tests, picture_is_a_png);
+    tcase_add_test(tests, depths_are_a_png);
     tcase_add_test(tests, ramp_darkens);
     tcase_add_test(tests, cameras);
     tcase_add_test(tests, files_appear_whole_or_not_at_all);

@@ -469,6 +469,60 @@ vx_err vxc_mesh_get(struct vxc_client *client, const char *map, uint64_t min_epo
                     struct vxc_mesh *out, struct vx_detail *detail);
 void vxc_mesh_fini(struct vxc_mesh *mesh);
 
+/* ------------------------------------------------------------------ a mesh that follows its map */
+
+struct vxc_mesh_vertex {
+    uint16_t position[3]; /* 1/256 voxel from the chunk's lower corner; exact */
+    int16_t normal[3];    /* 1/32767; out of the solid */
+};
+/* The surface in 128^3 voxels, a mesh of its own.  Vertices on the border of two chunks are the same place in
+ * both: at origin_m + voxel_m * (128 * chunk + position / 256). */
+struct vxc_mesh_chunk {
+    int32_t chunk[3];
+    uint32_t n_vertices, n_triangles;
+    const struct vxc_mesh_vertex *vertices; /* [n_vertices] */
+    const uint32_t *triangles;              /* [n_triangles][3] */
+    uint64_t epoch; /* of the answer that brought it: who draws it does so anew when it is newer */
+};
+
+struct vxc_mesh_follow_options {
+    uint32_t min_weight; /* as vxc_mesh_get */
+    bool has_region;     /* only chunks that meet the box */
+    double min_m[3], max_m[3];
+};
+
+/* What an update brought. */
+struct vxc_mesh_change {
+    struct vxc_map_state state;    /* the mesh is now of state.epoch */
+    bool complete;                 /* the daemon could not say what changed: all of it came anew */
+    uint32_t n_changed, n_removed; /* chunks that came, that have no surface any more */
+    uint64_t n_bytes;              /* of the answer */
+};
+
+struct vxc_mesh_follower;
+
+/* Keeps a mesh chunk by chunk; empty until the first update.  options: NULL = all of the map.  *out: free
+ * with vxc_mesh_unfollow, before the client is disconnected.  Errors: VX_E_INVALID the map's name;
+ * VX_E_NOMEM. */
+vx_err vxc_mesh_follow(struct vxc_client *client, const char *map,
+                       const struct vxc_mesh_follow_options *options, struct vxc_mesh_follower **out,
+                       struct vx_detail *detail);
+/* Fetches what changed since the last update.  A map that was cleared, or deleted and made again, is followed
+ * all the same.  change: may be NULL.  On an error the mesh is as it was.  Errors: VX_E_NOT_FOUND; VX_E_STALE
+ * min_epoch; VX_E_INVALID min_weight, region; VX_E_EXHAUSTED; VX_E_NOMEM. */
+vx_err vxc_mesh_update(struct vxc_mesh_follower *follower, uint64_t min_epoch, struct vxc_mesh_change *change,
+                       struct vx_detail *detail);
+/* The chunks with surface, ascending; returns their number.  They are the follower's, until the next update.
+ */
+size_t vxc_mesh_chunks(const struct vxc_mesh_follower *follower, const struct vxc_mesh_chunk **chunks);
+/* Of voxel (0, 0, 0): its lower corner, its edge. */
+void vxc_mesh_frame(const struct vxc_mesh_follower *follower, double origin_m[3], double *voxel_m);
+/* All chunks as one mesh, vertices on their borders once.  *out: free with vxc_mesh_fini.  Errors:
+ * VX_E_EXHAUSTED more than 2^32 - 1 vertices or triangles; VX_E_NOMEM. */
+vx_err vxc_mesh_weld(const struct vxc_mesh_follower *follower, struct vxc_mesh *out,
+                     struct vx_detail *detail);
+void vxc_mesh_unfollow(struct vxc_mesh_follower *follower);
+
 /* ------------------------------------------------------------------ the daemon */
 
 struct vxc_latency {

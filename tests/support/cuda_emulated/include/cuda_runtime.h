@@ -123,6 +123,16 @@ static inline float __fsqrt_rn(float x)
 {
     return std::sqrt(x);
 }
+static inline float vxk_reciprocal(float x)
+{
+    return 1.0f / x;
+}
+static inline float __int_as_float(int x)
+{
+    float f;
+    memcpy(&f, &x, sizeof f);
+    return f;
+}
 static inline int __float2int_rn(float x)
 {
     return x != x               ? 0
