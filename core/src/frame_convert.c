@@ -200,8 +200,8 @@ static void convert_readings(const struct vx_map_params *map, const struct vx_fr
     f->weight_max = 16;
     f->lo_hit = 868;   /* log(0.7 / 0.3) * 1024 */
     f->lo_miss = -415; /* log(0.4 / 0.6) * 1024 */
-    f->lo_min = -2040; /* log(0.12 / 0.88) * 1024 */
-    f->lo_max = 3559;  /* log(0.97 / 0.03) * 1024 */
+    f->lo_free = f->lo_miss;
+    f->lo_max = 3559; /* log(0.97 / 0.03) * 1024 */
 }
 
 /* Bins of a LiDAR frame.  A point set's are about a sixth of a degree of azimuth by a third of elevation. */

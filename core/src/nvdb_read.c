@@ -219,8 +219,8 @@ static vx_err pack(const struct reader *r, float value, float weight, const int3
 static vx_err check_exact(const struct reader *r, const uint32_t *value, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t most = r->params.mode == VX_TSDF ? 255 : 0;
-        if (vxk_tsdf_weight(value[k]) > most || (value[k] & 0xffff) == 0x8000)
+        const bool high = r->params.mode != VX_TSDF && value[k] >> 16;
+        if (high || (value[k] & 0xffff) == 0x8000)
             return vx_fail(r->detail, VX_E_INVALID, VX__NVDB_VALUE, "%08x is no value of a voxel", value[k]);
     }
     return VX_OK;

@@ -26,19 +26,20 @@ enum {
  *
  * A weight is a whole number, so what a tick takes is rounded to one: down or up by a threshold that goes
  * through all sixteenths in 16 ticks, from another place for every voxel.  A weight of 1 thus lives 16 ticks
- * at most, 8 on average, and a large one halves in 16.
+ * at most, 8 on average, and a large one halves in 16.  The front is rounded down.
  */
 VXK_FN uint32_t vxk_fade_value(int32_t mode, uint32_t v, uint32_t n, uint32_t from, uint32_t to, int *dead)
 {
     *dead = 0;
     if (mode == 0) {
-        uint32_t w = v >> 16;
+        uint32_t w = vxk_tsdf_weight(v), front = vxk_tsdf_front(v);
         for (uint32_t t = from; w && t != to;) {
             t++;
             w = (w * (uint32_t)VXK_FADE_FACTOR + ((t + 5 * n) & 15) * 4096) >> 16;
+            front = front * (uint32_t)VXK_FADE_FACTOR >> 16;
         }
         *dead = !w;
-        return (v & 0xffff) | w << 16;
+        return vxk_tsdf_pack(vxk_tsdf_distance(v), w) | front << 24;
     } else {
         int32_t l = (int32_t)(int16_t)(uint16_t)(v & 0xffff), m = l < 0 ? -l : l;
         for (uint32_t t = from; m >= VXK_FADE_LEAST && t != to; t++)

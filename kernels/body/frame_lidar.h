@@ -181,18 +181,20 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     return 1;
 }
 
-/* Cells that fewer beams than this may meet are asked beam by beam, others voxel by voxel. */
-enum { VXK_FEW_BEAMS = 96 };
+/* Cells that fewer beams than this may meet are asked beam by beam, others voxel by voxel.  Most bins of a
+ * point set are empty and cost a look at their range, while a voxel that asks its own bin misses the beams in
+ * those beside it: there only the cells round the sensor are asked voxel by voxel. */
+enum { VXK_FEW_BEAMS = 96, VXK_FEW_BINS = 1 << 15 };
 /* Half a diagonal of a cell and the half voxel to either side of a beam that it clears, and a little more. */
 #define VXK_CELL_REACH 6.6f
 
-/* The bins whose beams may clear voxels of a cell round q (sensor coordinates); 0: more than VXK_FEW_BEAMS.
- */
+/* The bins whose beams may clear voxels of a cell round q (sensor coordinates); 0: too many. */
 VXK_FN int vxk_cell_bins(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q,
                          int32_t rect[4])
 {
     return vxk_lidar_rect(f, s, q, VXK_CELL_REACH, s->skew.on ? VXK_SKEW_SLACK : 0.0f, rect) &&
-           (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) <= VXK_FEW_BEAMS;
+           (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) <=
+               (f->bins_are_rays ? VXK_FEW_BEAMS : VXK_FEW_BINS);
 }
 
 /* Column u of a rectangle of bins, which may go on past either end of the turn; -1 outside of the image. */

@@ -52,8 +52,8 @@ struct vxk_frame {
     int32_t carve; /* 0: integrate surfaces only */
     int32_t mode;  /* enum vx_mode: 0 TSDF, 1 occupancy */
     int32_t edge;  /* the sensor's reach crosses the end of the voxel range: look at every reading */
-    /* occupancy, fixed point (1/1024 of log-odds) */
-    int32_t lo_hit, lo_miss, lo_min, lo_max;
+    /* occupancy, fixed point (1/1024 of log-odds); lo_free: of a free voxel, none is lower */
+    int32_t lo_hit, lo_miss, lo_free, lo_max;
     /* raw image */
     int32_t encoding;
     float unit;                                     /* raw value to metres */

@@ -466,14 +466,42 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
         a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = clear[x];
 }
 
-enum { VXK_WEIGHT_CAP = 255 };
+enum { VXK_WEIGHT_CAP = 255, VXK_FRONT_CAP = 255 };
 
 /* Running average of a stored distance; |sum| < 2^24, so that single precision holds it exactly. */
-VXK_FN uint32_t vxk_tsdf_merge(uint32_t old, int32_t q, int32_t weight)
+VXK_FN int32_t vxk_tsdf_mean(int32_t t, int32_t w, int32_t q, int32_t weight)
 {
-    int32_t t = vxk_tsdf_distance(old), w = (int32_t)vxk_tsdf_weight(old), sum = w + weight;
-    int32_t r = vxk_rint((float)(t * w + q * weight) / (float)sum);
-    return vxk_tsdf_pack(r, (uint32_t)vxk_mini(sum, VXK_WEIGHT_CAP));
+    return vxk_rint((float)(t * w + q * weight) / (float)(w + weight));
+}
+
+/*
+ * An observation of a voxel that has a distance, a weight and a front; after FREE a weight of 0 says that it
+ * is free.
+ *
+ * Seen through, half of the evidence goes, and with the last of it the voxel is free; what was behind a
+ * surface never turns into the front of one by averaging.  But a voxel in front of a surface is seen through
+ * from the side, and is there all the same: its front counts what saw it there, less twice what saw it behind
+ * and half of what saw through.  While any is left, being seen through only moves the surface away.
+ */
+VXK_FN uint32_t vxk_tsdf_observe(uint32_t v, const struct vxk_obs *o)
+{
+    int32_t t = vxk_tsdf_distance(v), w = (int32_t)vxk_tsdf_weight(v), front = (int32_t)vxk_tsdf_front(v);
+    int32_t more = vxk_mini(w + o->weight, VXK_WEIGHT_CAP);
+    if (o->what == VXK_OBS_FREE && front) {
+        t = vxk_tsdf_mean(vxk_maxi(t, 0), w, o->q, o->weight);
+        w = more;
+        front = vxk_maxi(front - o->weight, 0);
+    } else if (o->what == VXK_OBS_FREE) {
+        w >>= 1;
+        t = w && t >= 0 ? vxk_tsdf_mean(t, w, o->q, o->weight) : t;
+    } else {
+        t = vxk_tsdf_mean(t, w, o->q, o->weight);
+        w = more;
+        if (o->what == VXK_OBS_BAND)
+            front += o->q < 0 ? -4 * o->weight : 2 * o->weight;
+        front = vxk_mini(vxk_maxi(front, 0), VXK_FRONT_CAP);
+    }
+    return vxk_tsdf_pack(t, (uint32_t)w) | (uint32_t)front << 24;
 }
 
 /* Occupancy value: log-odds in 1/1024 in the low 16 bits (signed), the high 16 bits are 0. */
@@ -487,32 +515,29 @@ VXK_FN uint32_t vxk_occ_pack(int32_t l)
 }
 
 /*
- * The voxel's value after an observation; *gone = 1 when it is free beyond doubt and needs no value any more.
+ * The voxel's value after an observation; *gone = 1 when it is free and needs no value any more.
  * state: VXK_UNKNOWN, VXK_FREE or VXK_ACTIVE before the frame (old = its value when active).
  * Called for BAND in any state, for NEAR and FREE when active.
+ *
+ * Frames that repeat must come to rest.  So one number decides alone when a voxel leaves the active ones, its
+ * log-odds or its weight: free is the lowest value of that number, to which it falls and from which it starts
+ * again, and every observation keeps the order of two values.  At the end of pass after pass over the same
+ * frames it can then only rise or only fall, so it ends at a fixed point and never goes round.  The weight
+ * hangs on whether the front is 0, which is such a number itself; neither hangs on the distance.
  */
 VXK_FN uint32_t vxk_merge(const struct vxk_frame *f, int state, uint32_t old, const struct vxk_obs *o,
                           int *gone)
 {
     *gone = 0;
     if (f->mode == 0) {
-        uint32_t v = state == VXK_ACTIVE ? old : 0;
-        if (o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) < 0) {
-            /* Seen through where something was: its evidence halves, and with the last of it the voxel is
-             * free.  It never turns into a near surface by averaging. */
-            v = vxk_tsdf_pack(vxk_tsdf_distance(v), vxk_tsdf_weight(v) >> 1);
-            *gone = vxk_tsdf_weight(v) == 0;
-            return v;
-        }
-        v = vxk_tsdf_merge(v, o->q, o->weight);
-        *gone =
-            o->what == VXK_OBS_FREE && vxk_tsdf_distance(v) >= vxk_quantise(f, f->trunc * (31.0f / 32.0f));
+        uint32_t v = vxk_tsdf_observe(state == VXK_ACTIVE ? old : 0, o);
+        *gone = o->what == VXK_OBS_FREE && vxk_tsdf_weight(v) == 0;
         return v;
     } else {
-        int32_t l = state == VXK_ACTIVE ? vxk_occ_logodds(old) : state == VXK_FREE ? f->lo_miss : 0;
+        int32_t l = state == VXK_ACTIVE ? vxk_occ_logodds(old) : state == VXK_FREE ? f->lo_free : 0;
         l += o->what == VXK_OBS_BAND ? f->lo_hit : f->lo_miss;
-        l = vxk_mini(vxk_maxi(l, f->lo_min), f->lo_max);
-        *gone = l <= f->lo_min;
+        l = vxk_mini(vxk_maxi(l, f->lo_free), f->lo_max);
+        *gone = l <= f->lo_free;
         return vxk_occ_pack(l);
     }
 }

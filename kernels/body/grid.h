@@ -228,14 +228,19 @@ VXK_FN int vxk_voxel(const struct vxk_grid *g, int32_t x, int32_t y, int32_t z, 
                            (uint32_t)y & 127, (uint32_t)z & 127, value);
 }
 
-/* TSDF value: signed distance in units of tau_max / 32767 in the low 16 bits, weight in the high 16. */
+/* TSDF value: signed distance in units of tau_max / 32767 in the low 16 bits, weight in the next 8, and in
+ * the top 8 how surely the voxel lies in front of a surface (frame_update.h). */
 VXK_FN int32_t vxk_tsdf_distance(uint32_t v)
 {
     return (int32_t)(int16_t)(uint16_t)(v & 0xffff);
 }
 VXK_FN uint32_t vxk_tsdf_weight(uint32_t v)
 {
-    return v >> 16;
+    return v >> 16 & 255;
+}
+VXK_FN uint32_t vxk_tsdf_front(uint32_t v)
+{
+    return v >> 24;
 }
 VXK_FN uint32_t vxk_tsdf_pack(int32_t t, uint32_t w)
 {

@@ -245,8 +245,8 @@ static __device__ __forceinline__ struct aim aim_of(const struct aim *own, uint3
     return o;
 }
 
-/* Beams that meet the cell are found a bin a lane and listed; then a lane takes a slice of one of
- * them. */
+/* Beams that meet the cell are found a bin a lane and listed, some bins at a time; then a lane takes a slice
+ * of one of them. */
 static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a, const struct aim *o,
                                                  uint32_t lane, uint32_t *list, uint32_t *clear)
 {
@@ -276,23 +276,26 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
         if (meets)
             list[found + (uint32_t)__popc(m & ((1u << lane) - 1))] = at;
         found += (uint32_t)__popc(m);
-    }
-    __syncwarp();
-    for (uint32_t k = lane; k < found * 8; k += VXK_WARP) {
-        uint32_t at = list[k >> 3] & 0x3fffffffu;
-        struct vxk_pass pass = vxk_pass_of((int)(list[k >> 3] >> 30));
-        struct vxk_ray ray = vxk_load_ray(&s->ray[at]);
-        struct vxk_crossing x;
-        float corner[3];
-        int slice = (int)(k & 7);
-        vxk_ray_corner(s, at, o->corner, corner);
-        for (x = vxk_beam_slice(&ray, corner, &pass, slice); x.near; x.near &= x.near - 1) {
-            uint32_t n = vxk_beam_voxel(f, &ray, corner, &pass, slice, &x, vxk_ctz32(x.near));
-            if (n != VXK_NONE)
-                atomicOr(&clear[n >> 5], 1u << (n & 31));
+        if (found + VXK_WARP <= VXK_FEW_BEAMS && k0 + VXK_WARP < bins)
+            continue;
+        __syncwarp();
+        for (uint32_t j = lane; j < found * 8; j += VXK_WARP) {
+            uint32_t from = list[j >> 3] & 0x3fffffffu;
+            struct vxk_pass pass = vxk_pass_of((int)(list[j >> 3] >> 30));
+            struct vxk_ray ray = vxk_load_ray(&s->ray[from]);
+            struct vxk_crossing x;
+            float corner[3];
+            int slice = (int)(j & 7);
+            vxk_ray_corner(s, from, o->corner, corner);
+            for (x = vxk_beam_slice(&ray, corner, &pass, slice); x.near; x.near &= x.near - 1) {
+                uint32_t n = vxk_beam_voxel(f, &ray, corner, &pass, slice, &x, vxk_ctz32(x.near));
+                if (n != VXK_NONE)
+                    atomicOr(&clear[n >> 5], 1u << (n & 31));
+            }
         }
+        found = 0;
+        __syncwarp();
     }
-    __syncwarp();
 }
 
 /* Many beams: every voxel asks its bin.  Gives the lane's word of the mask (lane < 16). */

@@ -30,9 +30,10 @@ struct options {
 };
 
 struct figures {
-    struct bench_samples update, cold, same, mesh, many, few, paths[3], clear[3];
+    struct bench_samples update, cold, same, mesh, mesh_update, many, few, paths[3], clear[3];
     uint64_t n_touching, n_clear, n_frames, n_leaves, n_triangles, field_bytes, n_known;
     uint64_t digest;
+    uint64_t mesh_epoch, mesh_cells, mesh_bytes; /* of the last mesh_update */
 };
 
 static const char USAGE[] = "usage: bench_field --workload FILE [options]\n"
@@ -123,6 +124,22 @@ static vx_err time_mesh(struct vx_map *map, struct bench_samples *samples, struc
     return VX_OK;
 }
 
+/* Chunk by chunk, what changed since the last time. */
+static vx_err time_mesh_update(struct vx_map *map, struct figures *f, struct vx_detail *detail)
+{
+    const struct vx_mesh_since since = {.epoch = f->mesh_epoch};
+    struct vx_mesh_chunks chunks;
+    struct vx_reply reply;
+    const double start = bench_now_ms();
+    VX_TRY_RET(vx_mesh_get_chunks(map, NULL, &since, &chunks, &reply, detail));
+    bench_samples_add(&f->mesh_update, bench_now_ms() - start);
+    f->mesh_epoch = reply.epoch;
+    f->mesh_cells = chunks.n_cells;
+    f->mesh_bytes = chunks.body_bytes;
+    vx_mesh_chunks_fini(&chunks);
+    return VX_OK;
+}
+
 static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct options *o, struct figures *f,
                    struct vx_detail *detail)
 {
@@ -139,8 +156,10 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
             continue;
         bench_frame_convert(&read, &vxc_reader_get_info(reader)->sensing, false, &frame);
         VX_TRY_RET(vx_map_integrate(map, &frame, &result, detail));
-        if (++f->n_frames % o->every == 0)
+        if (++f->n_frames % o->every == 0) {
             VX_TRY_RET(refresh(map, false, &f->update, f, detail));
+            VX_TRY_RET(time_mesh_update(map, f, detail));
+        }
     }
 }
 
@@ -370,6 +389,9 @@ static void print_figures(const struct options *o, struct vx_device *device, str
     print_samples("esdf_update", &f->update);
     print_samples("esdf_no_change", &f->same);
     print_samples("mesh", &f->mesh);
+    print_samples("mesh_update", &f->mesh_update);
+    printf(",\"mesh_update_cells\":%llu,\"mesh_update_bytes\":%llu", (unsigned long long)f->mesh_cells,
+           (unsigned long long)f->mesh_bytes);
     print_samples("points_1m", &f->many);
     print_samples("points_1000", &f->few);
     print_samples("paths_unknown_reported", &f->paths[VX_UNKNOWN_REPORT]);
@@ -392,9 +414,9 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     struct vx_map *map = NULL;
     struct vxc_reader *reader = NULL;
     struct figures f = {0};
-    struct bench_samples *all[] = {&f.update,   &f.cold,     &f.same,     &f.mesh,
-                                   &f.many,     &f.few,      &f.paths[0], &f.paths[1],
-                                   &f.paths[2], &f.clear[0], &f.clear[1], &f.clear[2]};
+    struct bench_samples *all[] = {&f.update,   &f.cold,     &f.same,     &f.mesh,     &f.mesh_update,
+                                   &f.many,     &f.few,      &f.paths[0], &f.paths[1], &f.paths[2],
+                                   &f.clear[0], &f.clear[1], &f.clear[2]};
     vx_err err;
     VX_TRY(vx_device_open(&o->device, &device, detail));
     VX_TRY(vxc_reader_open(o->workload, &o->reader, &reader, detail));

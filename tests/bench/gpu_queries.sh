@@ -28,7 +28,7 @@ run() {
     fi
 }
 
-for test in oracle_planning_cuda oracle_query_cuda oracle_esdf_cuda; do
+for test in oracle_planning_cuda oracle_query_cuda oracle_esdf_cuda oracle_edges_cuda; do
     run tests.txt env CK_FORK=no "$bin/$test" cuda
     run tests.txt env CK_FORK=no VOXELD_CUDA_TUNED=0 "$bin/$test" cuda
 done

@@ -308,6 +308,66 @@ START_TEST(cost_follows_what_changed)
 }
 END_TEST
 
+struct meanwhile {
+    struct vx_map *map;
+    int n_frames;
+};
+
+/* Asked between the steps of a mesh: integrates a frame, which would never end if it waited for the mesh. */
+static bool integrate_meanwhile(void *context)
+{
+    struct meanwhile *m = context;
+    integrate(m->map, &(struct view){.x_m = 3, .wall_m = 1.6 + 0.1 * m->n_frames}, 5000 + m->n_frames);
+    m->n_frames++;
+    return false;
+}
+
+/* Frames go on in the middle of a mesh, and the mesh is that of the epoch at which it began. */
+START_TEST(frames_go_on_meanwhile)
+{
+    struct vx_device *d = test_device(1ull << 30);
+    struct vx_map_params p = test_params(0.05, VX_TSDF);
+    struct vx_map *map = test_map(d, &p);
+    struct meanwhile m = {.map = map};
+    const struct vx_query_options options = {.cancelled = integrate_meanwhile, .context = &m};
+    const struct vx_mesh_since since = {.epoch = 0};
+    struct client before = {.n_complete = 0}, during = {.n_complete = 0};
+    struct vx_mesh_chunks chunks;
+    struct vx_mesh whole[2];
+    struct vx_reply reply;
+    char words[MESH_STORE_WORDS];
+    int32_t chunk[3];
+
+    for (int i = 0; i < 5; i++)
+        integrate(map, &(struct view){.x_m = 3 + 0.2 * i, .wall_m = 2.4, .box = true, .box_x_m = 3},
+                  1000 + i);
+    update(&before, map);
+    ck_ok(vx_mesh_extract(map, NULL, 0, &whole[0], NULL, NULL));
+    ck_ok(vx_mesh_get_chunks(map, &options, &since, &chunks, &reply, NULL));
+    ck_assert(m.n_frames > 0 && reply.epoch == 5);
+    ck_assert(mesh_store_apply(&during.store, chunks.body, chunks.body_bytes, chunks.n_chunks, true, words));
+    ck_assert(mesh_store_same(&before.store, &during.store, chunk));
+    vx_mesh_chunks_fini(&chunks);
+    ck_ok(vx_map_clear(map));
+    for (int i = 0; i < 5; i++)
+        integrate(map, &(struct view){.x_m = 3 + 0.2 * i, .wall_m = 2.4, .box = true, .box_x_m = 3},
+                  1000 + i);
+    m.n_frames = 0;
+    ck_ok(vx_mesh_extract(map, &options, 0, &whole[1], &reply, NULL));
+    ck_assert_int_gt(m.n_frames, 0);
+    ck_assert(whole[0].n_vertices == whole[1].n_vertices && whole[0].n_triangles == whole[1].n_triangles &&
+              memcmp(whole[0].vertices, whole[1].vertices, whole[0].n_vertices * 12ull) == 0 &&
+              memcmp(whole[0].triangles, whole[1].triangles, whole[0].n_triangles * 12ull) == 0);
+    for (int i = 0; i < 2; i++)
+        vx_mesh_fini(&whole[i]);
+    mesh_store_fini(&before.store);
+    mesh_store_fini(&during.store);
+    ck_map(map, "after frames beside meshes");
+    vx_map_destroy(map);
+    vx_device_close(d);
+}
+END_TEST
+
 START_TEST(regions_and_refusals)
 {
     struct vx_device *d = test_device(1ull << 30);
@@ -366,6 +426,7 @@ int main(int argc, char **argv)
     ck_add(s, what_is_forgotten_is_named, 2);
     ck_add(s, random_frames, 4);
     ck_add(s, cost_follows_what_changed, 1);
+    ck_add(s, frames_go_on_meanwhile, 1);
     ck_add(s, regions_and_refusals, 1);
     return core_test_main(argc, argv, s);
 }

@@ -32,7 +32,7 @@ static int sign_at(const struct world *w, const int64_t v[3])
 {
     uint32_t value;
     if (map_walk_voxel(w->walk, (int32_t)v[0], (int32_t)v[1], (int32_t)v[2], &value) != VXK_ACTIVE ||
-        value >> 16 < 1)
+        (value >> 16 & 255) < 1)
         return 0;
     return (int16_t)(value & 0xffff) < 0 ? -1 : 1;
 }

@@ -80,9 +80,9 @@ static struct voxel fade_once(const struct world *w, struct voxel x, uint32_t n,
     if (x.state != VXK_ACTIVE)
         return x;
     if (w->tsdf) {
-        uint32_t weight = x.value >> 16;
+        uint32_t weight = x.value >> 16 & 255, front = (uint32_t)floor((x.value >> 24) * (62757 / 65536.0));
         weight = (uint32_t)floor(weight * (62757 / 65536.0) + (tick + 5 * n) % 16 / 16.0);
-        x.value = (x.value & 0xffff) | weight << 16;
+        x.value = (x.value & 0xffff) | weight << 16 | front << 24;
         if (!weight)
             x = (struct voxel){VXK_UNKNOWN, 0};
     } else {
@@ -138,26 +138,33 @@ static struct voxel merge(const struct world *w, struct voxel x, struct voxel se
     if (seen.state == VXK_FREE && x.state == VXK_UNKNOWN)
         return seen;
     if (w->tsdf) {
-        double q = seen.state == VXK_FREE ? 32767 : (int16_t)(seen.value & 0xffff),
-               qw = seen.state == VXK_FREE ? 1 : seen.value >> 16, t, u;
+        const bool through = seen.state == VXK_FREE;
+        double q = through ? 32767 : (int16_t)(seen.value & 0xffff),
+               qw = through ? 1 : seen.value >> 16 & 255;
+        double t, u, front;
         if (x.state != VXK_ACTIVE)
             return seen;
         t = (int16_t)(x.value & 0xffff);
-        u = x.value >> 16;
-        if (seen.state == VXK_FREE && t < 0) {
+        u = x.value >> 16 & 255;
+        front = x.value >> 24;
+        if (through && front < 1) /* half of the evidence goes */
             u = floor(u / 2);
-            x.value = (x.value & 0xffff) | (uint32_t)u << 16;
-            return u > 0 ? x : (struct voxel){VXK_FREE, 0};
-        }
-        t = (double)rintf((float)(t * u + q * qw) / (float)(u + qw));
-        if (seen.state == VXK_FREE && t >= rint(32767 * 31.0 / 32))
+        if (through && u < 1)
             return (struct voxel){VXK_FREE, 0};
-        x.value = (uint32_t)(uint16_t)(int16_t)t | (uint32_t)fmin(u + qw, 255) << 16;
+        if (through && front >= 1)
+            t = fmax(t, 0);
+        if (!through || t >= 0)
+            t = (double)rintf((float)(t * u + q * qw) / (float)(u + qw));
+        if (!through || front >= 1)
+            u = fmin(u + qw, 255);
+        front += through ? -1 : q < 0 ? -4 * qw : 2 * qw;
+        x.value =
+            (uint32_t)(uint16_t)(int16_t)t | (uint32_t)u << 16 | (uint32_t)fmin(fmax(front, 0), 255) << 24;
     } else {
         int l = x.state == VXK_ACTIVE ? (int16_t)(x.value & 0xffff) : x.state == VXK_FREE ? -415 : 0;
         l += seen.state == VXK_ACTIVE ? 868 : -415;
         l = l > 3559 ? 3559 : l;
-        if (l <= -2040)
+        if (l <= -415) /* one miss: of a free voxel */
             return (struct voxel){VXK_FREE, 0};
         x.value = (uint16_t)(int16_t)l;
     }

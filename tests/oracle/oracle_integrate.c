@@ -114,15 +114,17 @@ enum kind observe_reading(const struct sensor *s, const struct vx_frame *f, doub
 struct outcome {
     int state;
     double t_lo, t_hi, w; /* value: range of TSDF distances and weight, or log-odds and 0 */
-    bool close;           /* to saturation: active or free */
+    double f_lo, f_hi;    /* range of TSDF fronts */
 };
 
 static struct outcome merge(const struct sensor *s, int state, uint32_t value, const struct obs *o, int what)
 {
     struct outcome r = {.state = state};
-    double t = (double)(int16_t)(value & 0xffff), w = (double)(value >> 16);
+    double t = (double)(int16_t)(value & 0xffff), w = (double)(value >> 16 & 255),
+           front = (double)(value >> 24);
     r.t_lo = r.t_hi = t;
     r.w = w;
+    r.f_lo = r.f_hi = front;
     if (what == NOTHING || (what != BAND && state == VXK_FREE) || (what == NEAR && state == VXK_UNKNOWN))
         return r;
     if (what == FREE && state == VXK_UNKNOWN) {
@@ -130,29 +132,34 @@ static struct outcome merge(const struct sensor *s, int state, uint32_t value, c
         return r;
     }
     if (s->k.mode == 0) {
-        double saturated = s->trunc * 31 / 32 * s->q_scale;
+        const double weight = (double)o->weight;
+        const bool through = what == FREE;
         if (state != VXK_ACTIVE)
-            t = w = 0;
-        if (what == FREE &&
-            t < 0) { /* something was there: half of its evidence goes, and it with the last */
-            r.w = floor(w / 2);
-            r.state = r.w > 0 ? VXK_ACTIVE : VXK_FREE;
-            return r;
+            t = w = front = 0;
+        const double kept = through && front <= 0 ? floor(w / 2) : w;
+        if (through && front > 0)
+            t = fmax(t, 0);
+        /* what was behind a surface and is seen through stays behind it */
+        if (!through || (t >= 0 && kept > 0)) {
+            r.t_lo = (t * kept + (double)o->q_lo * weight) / (kept + weight);
+            r.t_hi = (t * kept + (double)o->q_hi * weight) / (kept + weight);
         }
-        r.t_lo = (t * w + (double)o->q_lo * (double)o->weight) / (w + (double)o->weight);
-        r.t_hi = (t * w + (double)o->q_hi * (double)o->weight) / (w + (double)o->weight);
-        r.w = fmin(w + (double)o->weight, 255);
-        r.state = VXK_ACTIVE;
-        if (what == FREE) {
-            r.close = fabs(r.t_lo - saturated) <= VALUE_TOLERANCE;
-            r.state = r.t_lo >= saturated ? VXK_FREE : VXK_ACTIVE;
+        r.w = through && front <= 0 ? kept : fmin(w + weight, 255);
+        r.state = r.w > 0 ? VXK_ACTIVE : VXK_FREE;
+        r.f_lo = r.f_hi = front;
+        if (through)
+            r.f_lo = r.f_hi = fmax(front - weight, 0);
+        else if (what == BAND) {
+            r.f_lo = fmax(fmin(front + (o->q_lo < 0 ? -4 : 2) * weight, 255), 0);
+            r.f_hi = fmax(fmin(front + (o->q_hi < 0 ? -4 : 2) * weight, 255), 0);
         }
     } else {
-        double l = state == VXK_ACTIVE ? t : state == VXK_FREE ? s->k.lo_miss : 0;
+        double l = state == VXK_ACTIVE ? t : state == VXK_FREE ? s->k.lo_free : 0;
         l += what == BAND ? s->k.lo_hit : s->k.lo_miss;
-        r.t_lo = r.t_hi = fmin(fmax(l, s->k.lo_min), s->k.lo_max);
+        r.f_lo = r.f_hi = 0;
+        r.t_lo = r.t_hi = fmin(fmax(l, s->k.lo_free), s->k.lo_max);
         r.w = 0;
-        r.state = r.t_lo <= s->k.lo_min ? VXK_FREE : VXK_ACTIVE;
+        r.state = r.t_lo <= s->k.lo_free ? VXK_FREE : VXK_ACTIVE;
     }
     return r;
 }
@@ -166,13 +173,12 @@ static double beyond(const struct outcome *e, uint32_t value)
 
 static bool agrees(const struct outcome *e, int state, uint32_t value)
 {
-    if (e->close && state == VXK_FREE)
-        return true;
-    if (!e->close && state != e->state)
+    if (state != e->state)
         return false;
     if (state != VXK_ACTIVE)
         return true;
-    return beyond(e, value) <= VALUE_TOLERANCE && (double)(value >> 16) == e->w;
+    return beyond(e, value) <= VALUE_TOLERANCE && (double)(value >> 16 & 255) == e->w &&
+           ((double)(value >> 24) == e->f_lo || (double)(value >> 24) == e->f_hi);
 }
 
 /* ------------------------------------------------------------------ comparison */
@@ -230,7 +236,7 @@ static void compare(const struct sensor *s, const struct vx_frame *f, struct box
                 n->wide += o->what == BAND && o->q_hi - o->q_lo > 4 * VALUE_TOLERANCE;
                 /* seen through behind a surface: only there a weight falls */
                 n->halved += s->k.mode == 0 && was == VXK_ACTIVE && (int16_t)(b->value[i] & 0xffff) < 0 &&
-                             (now == VXK_FREE || value >> 16 < b->value[i] >> 16);
+                             (now == VXK_FREE || (value >> 16 & 255) < (b->value[i] >> 16 & 255));
                 if (o->what != EITHER && now == VXK_ACTIVE && e.state == VXK_ACTIVE && !o->may_free)
                     n->worst = fmax(n->worst, beyond(&e, value));
                 n->cleared += was == VXK_ACTIVE && now == VXK_FREE;

@@ -32,7 +32,7 @@ static int sign_of(const struct sites *s, int32_t x, int32_t y, int32_t z, doubl
         *t = *t < 0 ? -1 : *t > 0 ? 1 : 0;
         return kind == VXK_UNKNOWN ? 0 : (int)*t;
     }
-    if (kind != VXK_ACTIVE || v >> 16 == 0)
+    if (kind != VXK_ACTIVE || (v >> 16 & 255) == 0)
         return 0;
     return *t < 0 ? -1 : 1;
 }

@@ -145,7 +145,7 @@ static int sign_at(const struct world *w, const int32_t v[3])
 
     if (w->p.mode == VX_OCCUPANCY)
         return kind == VXK_FREE || (kind == VXK_ACTIVE && t < 0) ? 1 : kind == VXK_ACTIVE && t > 0 ? -1 : 0;
-    return kind != VXK_ACTIVE || value >> 16 < w->min_weight ? 0 : t < 0 ? -1 : 1;
+    return kind != VXK_ACTIVE || (value >> 16 & 255) < w->min_weight ? 0 : t < 0 ? -1 : 1;
 }
 
 /* Case of the cell whose lowest corner is v, or -1 when a corner does not count. */

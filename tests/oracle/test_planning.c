@@ -198,7 +198,7 @@ START_TEST(unknown_and_why)
         n_why[e[i].why]++;
         if (kind != VXK_ACTIVE)
             continue;
-        ck_assert_uint_eq(e[i].weight, s.p.mode == VX_OCCUPANCY ? 0 : v >> 16);
+        ck_assert_uint_eq(e[i].weight, s.p.mode == VX_OCCUPANCY ? 0 : v >> 16 & 255);
         ck_assert_double_eq_tol(
             e[i].value, (int16_t)(v & 0xffff) * (s.p.mode == VX_OCCUPANCY ? 1 / 1024.0 : 0.3 / 32767), 1e-6);
         ck_assert_uint_eq(e[i].changed_epoch, 1);

@@ -531,6 +531,9 @@ void device_check(struct vx_device *d, struct vx_map *const *maps, uint32_t n_ma
     fault_text[0] = 0;
     if (d->dev->ops->queue_create(d->dev, 0, &q))
         abort();
+    /* what other queues still do to the stacks comes first */
+    if (d->stacks_by && d->dev->ops->event_wait(q, d->stacks_done))
+        abort();
     for (uint32_t m = 0; m < n_maps; m++) {
         walk[m] = map_walk_newest(maps[m]);
         if (walk[m]->fault[0] && !fault_text[0])

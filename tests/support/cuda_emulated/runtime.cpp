@@ -32,19 +32,18 @@ cudaError_t say(cudaError_t e)
 
 using emulated::say;
 
-/* What an event has seen: records are counted as they are asked for and as they happen. */
+/* A place in the work of a stream that an event was recorded at. */
 struct mark {
-    emulated_stream *stream = nullptr; /* of the last record */
-    uint64_t asked = 0, done = 0;
+    emulated_stream *stream;
+    bool done;
     std::chrono::steady_clock::time_point at;
 };
 struct emulated_event {
-    std::shared_ptr<mark> of = std::make_shared<mark>();
+    std::shared_ptr<mark> last; /* the newest record */
 };
 struct work {
     std::function<void()> run;
-    std::shared_ptr<mark> after; /* first this one's record number `number` must have happened */
-    uint64_t number;
+    std::shared_ptr<mark> after; /* this must have happened first */
 };
 struct emulated_stream {
     std::deque<work> todo;
@@ -57,9 +56,8 @@ static void run_one(emulated_stream *s)
 {
     work w = std::move(s->todo.front());
     s->todo.pop_front();
-    if (w.after)
-        while (w.after->done < w.number)
-            run_one(w.after->stream); /* it is among what that stream has to do */
+    while (w.after && !w.after->done)
+        run_one(w.after->stream); /* it is among what that stream has to do */
     if (w.run)
         w.run();
 }
@@ -96,7 +94,7 @@ static cudaError_t put(emulated_stream *s, work w)
 
 static cudaError_t put(emulated_stream *s, std::function<void()> run)
 {
-    return put(s, work{std::move(run), nullptr, 0});
+    return put(s, work{std::move(run), nullptr});
 }
 
 cudaError_t emulated::queue(cudaStream_t s, std::function<void()> run)
@@ -215,7 +213,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
     (void)flags;
     if (!e)
         return say(cudaErrorInvalidResourceHandle);
-    return put(s, work{nullptr, e->of, e->of->asked});
+    return put(s, work{nullptr, e->last});
 }
 cudaError_t cudaEventCreate(cudaEvent_t *out)
 {
@@ -233,22 +231,22 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     std::lock_guard<std::recursive_mutex> hold(emulated::lock());
     if (!e || !s)
         return say(cudaErrorInvalidResourceHandle);
-    std::shared_ptr<mark> m = e->of;
-    uint64_t number = ++m->asked;
+    std::shared_ptr<mark> m = std::make_shared<mark>();
     m->stream = s;
-    return put(s, [m, number] {
-        m->done = number > m->done ? number : m->done;
+    e->last = m;
+    return put(s, [m] {
+        m->done = true;
         m->at = std::chrono::steady_clock::now();
     });
 }
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     std::lock_guard<std::recursive_mutex> hold(emulated::lock());
-    if (!from->of->asked || !to->of->asked)
+    if (!from->last || !to->last)
         return say(cudaErrorInvalidResourceHandle);
-    if (from->of->done < from->of->asked || to->of->done < to->of->asked)
+    if (!from->last->done || !to->last->done)
         return say(cudaErrorNotReady);
-    *ms = std::chrono::duration<float, std::milli>(to->of->at - from->of->at).count();
+    *ms = std::chrono::duration<float, std::milli>(to->last->at - from->last->at).count();
     return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,

@@ -188,6 +188,19 @@ int main()
         cudaStreamSynchronize(s);
     }
     CHECK(sum > 100);
+    /* A wait is for the record that was there when it was asked for, whoever records the event later. */
+    for (unsigned round = 0; round < 50; round++) {
+        memset(out, 0, sizeof out);
+        start(add_one, 10, 64, s, (unsigned *)out);
+        cudaEventRecord(e, s);
+        cudaStreamWaitEvent(other, e, 0);
+        cudaMemcpyAsync(copy, out, sizeof out, cudaMemcpyDeviceToHost, other);
+        cudaEventRecord(e, other);
+        cudaStreamWaitEvent(s, e, 0);
+        start(add_one, 10, 64, s, (unsigned *)out);
+        cudaStreamSynchronize(s);
+        CHECK(copy[0] == 1 && copy[639] == 1 && out[0] == 2);
+    }
     CHECK(start(add_one, 0, 64, s, (unsigned *)out) == cudaErrorInvalidConfiguration);
     CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration && cudaGetLastError() == cudaSuccess);
     CHECK(cudaMalloc(&p, 1ull << 40) == cudaErrorMemoryAllocation);
