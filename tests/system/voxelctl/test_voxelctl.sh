@@ -330,6 +330,8 @@ coloured() {
     check "colours of $(cat "$work/out")" grep -q '"frames_with_colour":5' "$work/out"
     expect 0 vertices ctl mesh tinted -o "$work/tinted.ply"
     check "the mesh has no colours" grep -aq '^property uchar red' "$work/tinted.ply"
+    expect 0 vertices ctl mesh tinted -o "$work/part.ply" --region -100,-100,-100,100,100,100
+    check "the mesh of a region has no colours" grep -aq '^property uchar red' "$work/part.ply"
     expect 0 'shows the map' ctl view tinted --png "$work/tinted.png" --size 80x60
     expect 0 'shows the map' ctl view tinted --png "$work/heights.png" --size 80x60 --heights
     check "the picture has colours by height" test "$(cksum <"$work/tinted.png")" != "$(cksum <"$work/heights.png")"
