@@ -67,6 +67,7 @@ static __device__ __forceinline__ uint64_t vxk_relaxed64(const uint64_t *p)
 
 #define VXK_FN       static __device__ __forceinline__
 #define VXK_FN_APART static __device__ __forceinline__
+#define VXK_FN_WOVEN static __device__ __forceinline__
 #define VXK_CONST    static __device__ const
 #define VXK_ALIGN(n) alignas(n)
 VXK_FN uint32_t vxk_popc32(uint32_t x)
@@ -184,12 +185,131 @@ VXK_FN void vxk_store32(uint32_t *p, uint32_t v)
     atomicExch(p, v);
 }
 
+/* Eight lanes, see below. */
+struct vxk_f8 {
+    float lane[8];
+};
+struct vxk_m8 {
+    uint32_t lane[8];
+};
+#define VXK_LANES(type, of)                                                                                  \
+    type o;                                                                                                  \
+    for (int k = 0; k < 8; k++)                                                                              \
+        o.lane[k] = (of);                                                                                    \
+    return o
+VXK_FN struct vxk_f8 operator+(const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_f8, a.lane[k] + b.lane[k]);
+}
+VXK_FN struct vxk_f8 operator-(const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_f8, a.lane[k] - b.lane[k]);
+}
+VXK_FN struct vxk_f8 operator*(const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_f8, a.lane[k] * b.lane[k]);
+}
+VXK_FN struct vxk_f8 operator/(const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_f8, a.lane[k] / b.lane[k]);
+}
+VXK_FN struct vxk_m8 operator|(const struct vxk_m8 &a, const struct vxk_m8 &b)
+{
+    VXK_LANES(struct vxk_m8, a.lane[k] | b.lane[k]);
+}
+VXK_FN struct vxk_m8 operator~(const struct vxk_m8 &a)
+{
+    VXK_LANES(struct vxk_m8, ~a.lane[k]);
+}
+VXK_FN struct vxk_m8 operator+(const struct vxk_m8 &a, const struct vxk_m8 &b)
+{
+    VXK_LANES(struct vxk_m8, a.lane[k] + b.lane[k]);
+}
+VXK_FN struct vxk_m8 operator&(const struct vxk_m8 &a, const struct vxk_m8 &b)
+{
+    VXK_LANES(struct vxk_m8, a.lane[k] & b.lane[k]);
+}
+VXK_FN struct vxk_m8 vxk_less8(const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_m8, a.lane[k] < b.lane[k] ? ~0u : 0);
+}
+VXK_FN struct vxk_f8 vxk_where8(const struct vxk_m8 &m, const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_f8, m.lane[k] ? a.lane[k] : b.lane[k]);
+}
+VXK_FN struct vxk_m8 vxk_same8(const struct vxk_f8 &a, const struct vxk_f8 &b)
+{
+    VXK_LANES(struct vxk_m8, a.lane[k] == b.lane[k] ? ~0u : 0);
+}
+/* All bits of all lanes are set. */
+VXK_FN int vxk_holds8(const struct vxk_m8 &m)
+{
+    uint32_t all = ~0u;
+    for (int k = 0; k < 8; k++)
+        all &= m.lane[k];
+    return all == ~0u;
+}
+/* a where the lane's bits are set, else 0. */
+VXK_FN struct vxk_f8 vxk_keep8(const struct vxk_m8 &m, const struct vxk_f8 &a)
+{
+    VXK_LANES(struct vxk_f8, m.lane[k] ? a.lane[k] : 0.0f);
+}
+VXK_FN struct vxk_f8 vxk_abs8(const struct vxk_f8 &a)
+{
+    VXK_LANES(struct vxk_f8, fabsf(a.lane[k]));
+}
+VXK_FN struct vxk_f8 vxk_all8(float x)
+{
+    VXK_LANES(struct vxk_f8, x);
+}
+VXK_FN struct vxk_m8 vxk_bits8(uint32_t x)
+{
+    VXK_LANES(struct vxk_m8, x);
+}
+VXK_FN struct vxk_f8 vxk_load8(const float *p)
+{
+    VXK_LANES(struct vxk_f8, p[k]);
+}
+VXK_FN void vxk_store8(float *p, const struct vxk_f8 &a)
+{
+    for (int k = 0; k < 8; k++)
+        p[k] = a.lane[k];
+}
+VXK_FN void vxk_store_bits8(uint32_t *p, const struct vxk_m8 &a)
+{
+    for (int k = 0; k < 8; k++)
+        p[k] = a.lane[k];
+}
+#undef VXK_LANES
+/* The four floats of the records at[k], lane by lane. */
+VXK_FN void vxk_gather8(const float *p, const int32_t at[8], float a[8], float b[8], float c[8], float d[8])
+{
+    for (int k = 0; k < 8; k++) {
+        a[k] = p[4 * at[k]];
+        b[k] = p[4 * at[k] + 1];
+        c[k] = p[4 * at[k] + 2];
+        d[k] = p[4 * at[k] + 3];
+    }
+}
+/* to[0 .. 7] = from[0 .. 7], numbers of four bytes. */
+VXK_FN void vxk_copy8(void *to, const void *from)
+{
+    for (int k = 0; k < 8; k++)
+        ((uint32_t *)to)[k] = ((const uint32_t *)from)[k];
+}
+VXK_FN void vxk_prefetch(const void *p)
+{
+    (void)p;
+}
+
 #else /* C11 on the CPU */
 
 #include <math.h>
 #define VXK_FN       static inline __attribute__((unused))
 /* For loops that become vector code only while nothing round them is known. */
 #define VXK_FN_APART static __attribute__((unused, noinline))
+/* For parts of such loops. */
+#define VXK_FN_WOVEN static inline __attribute__((unused, always_inline))
 #define VXK_CONST    static const
 #define VXK_ALIGN(n) _Alignas(n)
 VXK_FN uint32_t vxk_popc32(uint32_t x)
@@ -334,6 +454,97 @@ VXK_FN uint64_t vxk_atomic_min64(uint64_t *p, uint64_t v)
         old = seen;
     }
     return old;
+}
+
+/*
+ * Eight lanes that a CPU computes in one go, where compilers don't see it by themselves: + - * / of vxk_f8,
+ * + & | ~ of vxk_m8 (bits; all set where a comparison holds).  Each lane rounds like a float.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi" /* they never cross a call: everything here is inlined */
+#endif
+typedef float vxk_f8 __attribute__((vector_size(32)));
+typedef uint32_t vxk_m8 __attribute__((vector_size(32)));
+VXK_FN_WOVEN vxk_m8 vxk_less8(vxk_f8 a, vxk_f8 b)
+{
+    return (vxk_m8)(a < b);
+}
+VXK_FN_WOVEN vxk_m8 vxk_same8(vxk_f8 a, vxk_f8 b)
+{
+    return (vxk_m8)(a == b);
+}
+/* All bits of all lanes are set. */
+VXK_FN_WOVEN int vxk_holds8(vxk_m8 m)
+{
+    uint64_t part[4];
+    __builtin_memcpy(part, &m, sizeof part);
+    return (part[0] & part[1] & part[2] & part[3]) == ~0ull;
+}
+VXK_FN_WOVEN vxk_f8 vxk_where8(vxk_m8 m, vxk_f8 a, vxk_f8 b)
+{
+    return (vxk_f8)((m & (vxk_m8)a) | (~m & (vxk_m8)b));
+}
+VXK_FN_WOVEN vxk_f8 vxk_keep8(vxk_m8 m, vxk_f8 a)
+{
+    return (vxk_f8)(m & (vxk_m8)a);
+}
+VXK_FN_WOVEN vxk_f8 vxk_abs8(vxk_f8 a)
+{
+    return (vxk_f8)((vxk_m8)a & 0x7fffffffu);
+}
+VXK_FN_WOVEN vxk_f8 vxk_all8(float x)
+{
+    return (vxk_f8){x, x, x, x, x, x, x, x};
+}
+VXK_FN_WOVEN vxk_m8 vxk_bits8(uint32_t x)
+{
+    return (vxk_m8){x, x, x, x, x, x, x, x};
+}
+VXK_FN_WOVEN vxk_f8 vxk_load8(const float *p)
+{
+    vxk_f8 a;
+    __builtin_memcpy(&a, p, sizeof a);
+    return a;
+}
+VXK_FN_WOVEN void vxk_store8(float *p, vxk_f8 a)
+{
+    __builtin_memcpy(p, &a, sizeof a);
+}
+VXK_FN_WOVEN void vxk_store_bits8(uint32_t *p, vxk_m8 a)
+{
+    __builtin_memcpy(p, &a, sizeof a);
+}
+/* The four floats of the records at[k], lane by lane. */
+VXK_FN_WOVEN void vxk_gather8(const float *p, const int32_t at[8], float a[8], float b[8], float c[8],
+                              float d[8])
+{
+    typedef float f4 __attribute__((vector_size(16)));
+    f4 r[8];
+    vxk_f8 t[4], low[2], high[2];
+    for (int k = 0; k < 8; k++)
+        __builtin_memcpy(&r[k], p + 4 * at[k], sizeof r[k]);
+    for (int k = 0; k < 4; k++)
+        t[k] = __builtin_shufflevector(r[k], r[k + 4], 0, 1, 2, 3, 4, 5, 6, 7);
+    for (int k = 0; k < 2; k++) {
+        low[k] = __builtin_shufflevector(t[2 * k], t[2 * k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        high[k] = __builtin_shufflevector(t[2 * k], t[2 * k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+    vxk_store8(a, __builtin_shufflevector(low[0], low[1], 0, 1, 8, 9, 4, 5, 12, 13));
+    vxk_store8(b, __builtin_shufflevector(low[0], low[1], 2, 3, 10, 11, 6, 7, 14, 15));
+    vxk_store8(c, __builtin_shufflevector(high[0], high[1], 0, 1, 8, 9, 4, 5, 12, 13));
+    vxk_store8(d, __builtin_shufflevector(high[0], high[1], 2, 3, 10, 11, 6, 7, 14, 15));
+}
+/* to[0 .. 7] = from[0 .. 7], numbers of four bytes, in one go. */
+VXK_FN_WOVEN void vxk_copy8(void *to, const void *from)
+{
+    vxk_m8 a;
+    __builtin_memcpy(&a, from, sizeof a);
+    __builtin_memcpy(to, &a, sizeof a);
+}
+/* Says that this will be read soon. */
+VXK_FN_WOVEN void vxk_prefetch(const void *p)
+{
+    __builtin_prefetch(p);
 }
 
 #endif

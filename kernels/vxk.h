@@ -34,10 +34,13 @@ enum vxk_kernel {
 
 struct vxk_info {
     enum vxk_backend backend;
-    char name[96];        /* "NVIDIA H200" or "CPU, 2 threads" */
-    uint64_t total_bytes; /* of the device, or of the machine */
-    uint64_t free_bytes;  /* at this moment */
-    int n_workers;        /* threads, or multiprocessors */
+    char name[96];         /* "NVIDIA H200" or "CPU, 2 threads" */
+    uint64_t total_bytes;  /* of the device, or of the machine */
+    uint64_t free_bytes;   /* at this moment */
+    int n_workers;         /* threads, or multiprocessors */
+    uint64_t pinned_bytes; /* host memory locked for copies, idle blocks included; 0 where there is no such
+                              thing */
+    uint64_t n_allocs;     /* times that the driver or system was asked for a block so far (guard: 0) */
 };
 
 struct vxk_dev;

@@ -6,7 +6,7 @@
 
 /* Pages leave 1/KEEP_SHARE of the cap alone, so that a full map can still be asked for its digest or a small
  * query. */
-enum { MIN_CAP_BYTES = 16 << 20, GROW_STEP_BYTES = 1 << 20, KEEP_SHARE = 32 };
+enum { MIN_CAP_BYTES = 16 << 20, GROW_STEP_BYTES = 1 << 20, GROW_SHARE = 16, KEEP_SHARE = 32 };
 
 uint64_t vx__page_bytes(enum vx__page_kind kind, unsigned channels)
 {
@@ -135,7 +135,9 @@ void vx_device_get_stats(struct vx_device *d, struct vx_device_stats *out)
                                     .used_bytes = d->page_bytes - free_bytes + d->hold_bytes,
                                     .scratch_bytes = d->scratch_bytes,
                                     .reserved_bytes = d->page_bytes + d->scratch_bytes + d->hold_bytes,
-                                    .peak_bytes = d->peak_bytes};
+                                    .peak_bytes = d->peak_bytes,
+                                    .pinned_bytes = info.pinned_bytes,
+                                    .n_allocs = info.n_allocs + d->n_commits};
     pthread_mutex_unlock(&d->lock);
     _Static_assert(sizeof out->name == sizeof info.name, "one length");
     for (size_t i = 0; i < sizeof out->name; i++)
@@ -165,6 +167,7 @@ static vx_err commit_units(struct vx_device *d, struct vx__page_pool *p, uint64_
     const struct vxk_ops *ops = d->dev->ops;
     const uint64_t beside =
         (p->colours.base ? n * 4 * VXK_VALUES_A_PAGE : 0) + (p->labels.base ? n * 2 * VXK_VALUES_A_PAGE : 0);
+    d->n_commits++;
     VX_TRY_RET(ops->commit(d->dev, &p->pages, n * p->unit_bytes - beside));
     if (p->colours.base)
         VX_TRY_RET(ops->commit(d->dev, &p->colours, n * 4 * VXK_VALUES_A_PAGE));
@@ -193,7 +196,7 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
                    struct vx_detail *detail)
 {
     const struct vxk_ops *ops = d->dev->ops;
-    uint64_t step = p->n_units / 8, keep = d->cap_bytes / KEEP_SHARE, room = room_left(d);
+    uint64_t step = p->n_units / GROW_SHARE, keep = d->cap_bytes / KEEP_SHARE, room = room_left(d);
     uint64_t left = room > keep ? (room - keep) / (p->unit_bytes + 4) : 0;
     struct vxk_pool_iota_args args;
     vx_err err;

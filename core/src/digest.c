@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { BATCH_CHUNKS = 4096 };
+enum { BATCH_CHUNKS = 4096, LEAST_CHUNKS = 64 };
 
 static void add_digest(struct vxk_sha256 *s, const uint32_t digest[8])
 {
@@ -78,9 +78,16 @@ vx_err vx_map_digest(struct vx_map *map, uint8_t digest[32], uint64_t *epoch)
     }
     vxk_sha256_init(&sum);
     VX_TRY(vx__snapshot_chunks(map, &snap, reader->queue, &versions, &n));
-    for (uint32_t first = 0; first < n; first += BATCH_CHUNKS)
-        VX_TRY(add_batch(map, &snap, reader->queue, versions + first,
-                         n - first < BATCH_CHUNKS ? n - first : BATCH_CHUNKS, &sum));
+    for (uint32_t first = 0, batch = BATCH_CHUNKS; first < n;) {
+        const uint32_t some = n - first < batch ? n - first : batch;
+        err = add_batch(map, &snap, reader->queue, versions + first, some, &sum);
+        if (err == VX_E_EXHAUSTED && batch > LEAST_CHUNKS) { /* a full device leaves little scratch memory */
+            batch /= 2;
+            continue;
+        }
+        VX_TRY(err);
+        first += some;
+    }
     vxk_sha256_end(&sum, words);
     for (int i = 0; i < 32; i++)
         digest[i] = (uint8_t)(words[i / 4] >> (24 - 8 * (i & 3)));

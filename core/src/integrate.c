@@ -247,17 +247,20 @@ static void fill_result(const struct vx_map *map, const struct vx_frame *frame, 
                         struct vx_frame_result *result)
 {
     const struct vxk_frame_counters *c = map->ws.host;
-    uint64_t total = 0;
-    _Static_assert(sizeof result->counts == sizeof c->counts, "one list of reasons");
-    memcpy(&result->counts, c->counts, sizeof result->counts);
+    const uint64_t total = (uint64_t)frame->width * frame->height;
+    uint64_t n[VXK_N_COUNTS];
+    _Static_assert(sizeof result->counts == sizeof n, "one list of reasons");
+    memcpy(n, c->counts, sizeof n);
+    n[VXK_C_USED] = total;
     for (int i = 0; i < VXK_N_COUNTS; i++)
-        total += c->counts[i];
+        n[VXK_C_USED] -= i == VXK_C_USED ? 0 : n[i];
+    memcpy(&result->counts, n, sizeof n);
     result->epoch = map->epoch;
     result->grown_bytes = grown;
     result->warnings = 0;
-    if (total && c->counts[VXK_C_NO_RETURN] == total)
+    if (total && n[VXK_C_NO_RETURN] == total)
         result->warnings |= VX_WARN_ALL_BEYOND;
-    if (!c->counts[VXK_C_USED])
+    if (!n[VXK_C_USED])
         result->warnings |= VX_WARN_EMPTY;
     if (vx__channels_unused(map, frame))
         result->warnings |= VX_WARN_UNUSED_CHANNEL;
@@ -332,6 +335,7 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     plan_ahead(&map->ws);
     err = publish(map, frame, &fresh, r);
     fill_result(map, frame, grown, result);
+    result->replaced_bytes = vx__map_bytes(map, back);
     result->n_launches = (uint32_t)(map->queue->n_launches - launches);
     result->n_waits = (uint32_t)(map->queue->n_waits - waits);
     return err;

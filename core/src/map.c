@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+/* 64 elements a slot are launched when a map is given back: fewer than 2^32. */
+enum { MAX_SLOTS = 1 << 25 };
 enum { FIRST_SLOTS = 1024, ESDF_PIN_EPOCHS = 32 };
 
 void vx_map_params_default(struct vx_map_params *p)
@@ -297,8 +299,12 @@ vx_err vx__table_reserve(struct vx_map *map, uint32_t more, struct vx_detail *de
         return VX_OK;
     if (map->n_asleep < n / 8) /* else their places are enough for a while */
         n *= 2;
-    while ((uint64_t)n < ((uint64_t)keep + more) * 2)
+    while (n <= MAX_SLOTS && (uint64_t)n < ((uint64_t)keep + more) * 2)
         n *= 2;
+    if (n > MAX_SLOTS)
+        return vx_fail(detail, VX_E_EXHAUSTED, "chunks",
+                       "a map holds at most %d chunks of 128^3 voxels; use larger voxels or a second map",
+                       MAX_SLOTS / 2);
     old = calloc(1, sizeof *old);
     if (!old)
         return VX_E_NOMEM;

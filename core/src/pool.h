@@ -38,7 +38,7 @@ struct vx_device {
     struct vxk_event *stacks_done;     /* the newest work on the stacks, */
     const struct vxk_queue *stacks_by; /* and whose it was (compared only) */
     struct vx__page_pool pool[VX__N_POOLS];
-    uint64_t cap_bytes, page_bytes, scratch_bytes, hold_bytes, peak_bytes;
+    uint64_t cap_bytes, page_bytes, scratch_bytes, hold_bytes, peak_bytes, n_commits;
 };
 
 /* Page size of a kind in bytes, for a map with these channels. */

@@ -195,7 +195,8 @@ static struct vxd_session *owner(const struct vxd_frame *frame)
 
 void vxd_frame_free(struct vxd_frame *frame)
 {
-    vxd_buf_release(frame->data);
+    if (frame->data)
+        vx_device_free_host(frame->device, frame->data);
     free(frame->elevation_rad);
     free(frame);
 }

@@ -41,8 +41,9 @@ struct vxd_frame {
     uint64_t serial; /* of the session that sent it */
     uint64_t req_id, seq;
     uint64_t arrived_ns, deadline_ns;
-    struct vxd_buf *data; /* payloads, each at a multiple of 8 bytes */
-    uint64_t n_bytes;     /* of the payloads */
+    struct vx_device *device;
+    void *data;       /* payloads, each at a multiple of 8 bytes, where the device uploads fastest from */
+    uint64_t n_bytes; /* of the payloads */
     float *elevation_rad;
     struct vx_frame frame;
 

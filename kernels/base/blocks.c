@@ -84,6 +84,22 @@ void vxk_blocks_trim(struct vxk_blocks *b)
     pthread_mutex_unlock(&b->mutex);
 }
 
+uint64_t vxk_blocks_bytes(struct vxk_blocks *b)
+{
+    pthread_mutex_lock(&b->mutex);
+    uint64_t bytes = b->live_bytes + b->idle_bytes;
+    pthread_mutex_unlock(&b->mutex);
+    return bytes;
+}
+
+uint64_t vxk_blocks_n_raw(struct vxk_blocks *b)
+{
+    pthread_mutex_lock(&b->mutex);
+    uint64_t n = b->n_raw;
+    pthread_mutex_unlock(&b->mutex);
+    return n;
+}
+
 void vxk_blocks_fini(struct vxk_blocks *b)
 {
     trim_locked(b);
@@ -113,6 +129,7 @@ static struct vxk_block *make_block(struct vxk_blocks *b, uint64_t rounded)
     if (!block)
         return NULL;
     block->bytes = rounded;
+    b->n_raw++;
     block->ptr = b->raw_alloc(b->ctx, rounded);
     if (!block->ptr) {
         trim_locked(b);

@@ -33,6 +33,7 @@ struct vxk_blocks {
     struct vxk_block *idle[VXK_BLOCK_SIZES]; /* by size class */
     struct vxk_block *live[VXK_BLOCK_HEADS]; /* by hash of the address */
     uint64_t live_bytes, idle_bytes;
+    uint64_t n_raw; /* times that the backend was asked */
 };
 
 void vxk_blocks_init(struct vxk_blocks *b, void *(*raw_alloc)(void *, uint64_t),
@@ -43,6 +44,10 @@ void vxk_blocks_fini(struct vxk_blocks *b);
 void *vxk_blocks_take(struct vxk_blocks *b, uint64_t bytes);
 /* Keeps the block for reuse; ptr is NULL or a live block of this cache. */
 void vxk_blocks_give(struct vxk_blocks *b, void *ptr);
+/* Bytes that the backend gave, live and idle. */
+uint64_t vxk_blocks_bytes(struct vxk_blocks *b);
+/* Times that the backend was asked for memory so far. */
+uint64_t vxk_blocks_n_raw(struct vxk_blocks *b);
 /* Gives the idle blocks back to the backend. */
 void vxk_blocks_trim(struct vxk_blocks *b);
 

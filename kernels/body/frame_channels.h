@@ -189,6 +189,7 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
     const uint64_t salt =
         vxk_mix64(c->salt ^ a->s.chunk[fw->chunk >> 6].key) + (fw->chunk & 63) * 32768u + cell * 512;
     struct vxk_view view;
+    struct vxk_row rows[8];
     int tile;
     if (!now->active[x])
         return;
@@ -199,20 +200,18 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
     }
     rank = vxk_leaf_rank(now, x << 6);
     view = vxk_view_cell(a, fw, cell, work);
+    vxk_observe_plane(a, &view, x, looks ? vxk_rows_of(now->active[x]) : 0, rows);
     for (uint32_t y = 0; y < 8; y++) {
+        const struct vxk_row *row = &rows[y];
         uint32_t on = (uint32_t)(now->active[x] >> (8 * y)) & 255;
-        struct vxk_row row;
-        row.band = row.near = row.free = row.thin = 0;
-        if (looks && on)
-            vxk_observe_row(a, &view, x, y, &row);
         for (; on; on &= on - 1) {
             uint32_t k = vxk_ctz32(on), n = x << 6 | y << 3 | k;
             uint64_t to = vxk_leaf_value_index(now, rank++);
             struct vxk_channel_values v = {0, 0};
             if (old && old->active[x] >> (n & 63) & 1)
-                v = vxk_old_channels(a, fw, cell, old, n, (row.band | row.near | row.free) >> k & 1);
-            if (brings && row.band >> k & 1) {
-                struct vxk_tint o = vxk_tint_of(a, &view, &row, n);
+                v = vxk_old_channels(a, fw, cell, old, n, (row->band | row->near | row->free) >> k & 1);
+            if (brings && row->band >> k & 1) {
+                struct vxk_tint o = vxk_tint_of(a, &view, row, n);
                 if (o.has_colour)
                     v.colour = vxk_colour_merge(v.colour, o.colour, o.weight, vxk_mix64(salt + n));
                 if (o.label)

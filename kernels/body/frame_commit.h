@@ -180,28 +180,27 @@ VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_fram
                            const struct vxk_view *view, const struct vxk_leaf *now,
                            const struct vxk_leaf *old, int tile, uint32_t x, uint32_t rank)
 {
+    struct vxk_row rows[8];
     int gone;
+    vxk_observe_plane(a, view, x, fw->flags & VXK_WORD_QUIET ? 0 : vxk_rows_of(now->active[x]), rows);
     for (uint32_t y = 0; y < 8; y++) {
-        struct vxk_row row;
+        const struct vxk_row *row = &rows[y];
         uint32_t on = (uint32_t)(now->active[x] >> (8 * y)) & 255;
         if (!on)
             continue;
-        row.band = row.near = row.free = row.thin = 0;
-        if (!(fw->flags & VXK_WORD_QUIET))
-            vxk_observe_row(a, view, x, y, &row);
         for (; on; on &= on - 1) {
             uint32_t k = vxk_ctz32(on), n = x << 6 | y << 3 | k, v = 0;
             int state = VXK_UNKNOWN;
             if (old && old->active[x] >> (n & 63) & 1) {
                 int dead;
                 v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
-                                  n, (row.band | row.near | row.free) >> k & 1, &dead);
+                                  n, (row->band | row->near | row->free) >> k & 1, &dead);
                 state = dead ? VXK_UNKNOWN : VXK_ACTIVE;
             } else if (tile || (old && old->free[x] >> (n & 63) & 1)) {
                 state = VXK_FREE;
             }
-            if ((row.band | (state == VXK_ACTIVE ? row.near | row.free : 0)) >> k & 1) {
-                struct vxk_obs o = vxk_row_obs(a, view, &row, k, n);
+            if ((row->band | (state == VXK_ACTIVE ? row->near | row->free : 0)) >> k & 1) {
+                struct vxk_obs o = vxk_row_obs(a, view, row, k, n);
                 v = vxk_merge(&a->f, state, v, &o, &gone);
             }
             a->values[vxk_leaf_value_index(now, rank++)] = v;

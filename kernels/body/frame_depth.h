@@ -113,23 +113,36 @@ VXK_FN int vxk_prepare_pixel(const struct vxk_frame_args *a, int row, int u)
     return why;
 }
 
-/* Element: 8 readings of a row.  Writes s.depth and s.inverse, counts by reason. */
+/* Eight readings in metres at once, when all of them are used as they are (vxk_reading says when); else 0. */
+VXK_FN_WOVEN int vxk_prepare_plain(const struct vxk_frame_args *a, uint32_t at)
+{
+    const struct vxk_frame *f = &a->f;
+    const vxk_f8 m = vxk_load8((const float *)a->image + at), d = m * vxk_all8(f->inv_voxel);
+    const vxk_m8 not_used = vxk_less8(vxk_all8(f->max_d), d) | vxk_less8(d, vxk_all8(f->min_d)) |
+                            vxk_same8(m, vxk_all8(f->no_return_m));
+    if (!vxk_holds8(vxk_less8(vxk_all8(0.0f), m) & ~not_used))
+        return 0;
+    vxk_store8(a->s.depth + at, d);
+    vxk_store8(a->s.inverse + at, vxk_all8(1.0f) / d);
+    return 1;
+}
+
+/* Element: 8 readings of a row.  Writes s.depth and s.inverse, counts by reason (used ones are the rest). */
 #define vxk_frame_prepare_args vxk_frame_args
 VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP;
-    int u1 = vxk_mini(u0 + VXK_STRIP, f->width);
-    uint32_t n[VXK_N_COUNTS];
-    for (int k = 0; k < VXK_N_COUNTS; k++)
-        n[k] = 0;
-    for (int u = u0; u < u1; u++) {
-        int why = vxk_prepare_pixel(a, row, u);
-        n[why]++;
-    }
-    for (int k = 0; k < VXK_N_COUNTS; k++)
-        if (n[k])
-            vxk_atomic_add64(&a->s.c->counts[k], n[k]);
+    int n = vxk_mini(VXK_STRIP, f->width - u0);
+    uint32_t counts = 0; /* four bits each */
+    if (f->encoding == VXK_IMAGE_F32 && !f->edge && n == VXK_STRIP &&
+        vxk_prepare_plain(a, (uint32_t)row * (uint32_t)f->width + (uint32_t)u0))
+        return;
+    for (int k = 0; k < n; k++)
+        counts += 1u << (4 * vxk_prepare_pixel(a, row, u0 + k));
+    for (int k = 1; counts >> (4 * k) && k < VXK_N_COUNTS; k++)
+        if (counts >> (4 * k) & 15)
+            vxk_atomic_add64(&a->s.c->counts[k], counts >> (4 * k) & 15);
 }
 
 /*
@@ -217,37 +230,103 @@ VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, uint32_t at, const s
     s->thin = vxk_obs_weight(&a->f, o->front, 1.0f);
 }
 
-/* The sums of the readings of a strip. */
-struct vxk_smooth_strip {
-    float q0[VXK_STRIP], sum[VXK_STRIP], n[VXK_STRIP], near[VXK_STRIP], suu[VXK_STRIP], suv[VXK_STRIP],
-        svv[VXK_STRIP], sqx[VXK_STRIP], sqy[VXK_STRIP];
+/*
+ * The sums of a strip's eight readings, while they are made.  Sums of whole numbers share a word: samples in
+ * pairs | their h^2 << 8 | j^2 << 16 | h j << 24 (signed), where a pair's offset is (h, j) steps.
+ */
+struct vxk_smooth_sums {
+    vxk_f8 sum, near, sqx, sqy;
+    vxk_f8 twice, gate; /* 2 / depth, and how far a pair may be off it */
+    vxk_m8 pairs;
 };
+/* The same when they are done. */
+struct vxk_smooth_strip {
+    float q0[VXK_STRIP], sum[VXK_STRIP], near[VXK_STRIP], sqx[VXK_STRIP], sqy[VXK_STRIP];
+    uint32_t pairs[VXK_STRIP];
+    int32_t step;
+};
+
+/* Adds the pairs of samples at p and m, (h, j) steps to either side. */
+VXK_FN_WOVEN void vxk_smooth_pair(struct vxk_smooth_sums *s, const float *p, const float *m, int step, int h,
+                                  int j)
+{
+    const vxk_f8 qp = vxk_load8(p), qm = vxk_load8(m), both = qp + qm, apart = qp - qm, none = vxk_all8(0.0f);
+    const vxk_m8 in =
+        vxk_less8(none, qp) & vxk_less8(none, qm) & vxk_less8(vxk_abs8(both - s->twice), s->gate);
+    if ((j <= 1) & (h >= -1) & (h <= 1)) {
+        const vxk_f8 more = vxk_where8(vxk_less8(qm, qp), qp, qm);
+        s->near = vxk_where8(vxk_less8(more, s->near), s->near, more);
+    }
+    s->sum = s->sum + vxk_keep8(in, both);
+    s->pairs = s->pairs + (in & vxk_bits8(1u | (uint32_t)(h * h) << 8 | (uint32_t)(j * j) << 16 |
+                                          (uint32_t)(h * j) << 24));
+    if (h)
+        s->sqx = s->sqx + vxk_keep8(in, vxk_all8((float)(h * step)) * apart);
+    if (j)
+        s->sqy = s->sqy + vxk_keep8(in, vxk_all8((float)(j * step)) * apart);
+}
+
+/* All twelve, where none leaves the image; at: the strip's first reading. */
+VXK_FN_WOVEN void vxk_smooth_inside(struct vxk_smooth_sums *s, const float *at, int width, int step)
+{
+    const int32_t u = step, v = step * width;
+    vxk_smooth_pair(s, at + u, at - u, step, 1, 0);
+    vxk_smooth_pair(s, at + 2 * u, at - 2 * u, step, 2, 0);
+    vxk_smooth_pair(s, at + v - 2 * u, at - v + 2 * u, step, -2, 1);
+    vxk_smooth_pair(s, at + v - u, at - v + u, step, -1, 1);
+    vxk_smooth_pair(s, at + v, at - v, step, 0, 1);
+    vxk_smooth_pair(s, at + v + u, at - v - u, step, 1, 1);
+    vxk_smooth_pair(s, at + v + 2 * u, at - v - 2 * u, step, 2, 1);
+    vxk_smooth_pair(s, at + 2 * v - 2 * u, at - 2 * v + 2 * u, step, -2, 2);
+    vxk_smooth_pair(s, at + 2 * v - u, at - 2 * v + u, step, -1, 2);
+    vxk_smooth_pair(s, at + 2 * v, at - 2 * v, step, 0, 2);
+    vxk_smooth_pair(s, at + 2 * v + u, at - 2 * v - u, step, 1, 2);
+    vxk_smooth_pair(s, at + 2 * v + 2 * u, at - 2 * v - 2 * u, step, 2, 2);
+}
+
+/* The first n readings of a strip, 0 behind them. */
+VXK_FN_WOVEN vxk_f8 vxk_strip_of(const float *p, int n)
+{
+    float part[VXK_STRIP];
+    if (n == VXK_STRIP)
+        return vxk_load8(p);
+    for (int k = 0; k < VXK_STRIP; k++)
+        part[k] = k < n ? p[k] : 0.0f;
+    return vxk_load8(part);
+}
 
 /* The first n readings of a strip, from their sums: writes s.pixel and s.strip. */
 VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0, int n,
                                  const struct vxk_smooth_strip *in)
 {
     const struct vxk_frame *f = &a->f;
-    const struct vxk_smooth_strip s = *in;
+    const uint32_t at = (uint32_t)(row * f->width + u0);
+    struct vxk_smooth_strip s;
+    const float area = (float)(in->step * in->step);
     float raw[VXK_STRIP];
     struct vxk_smoothed o[VXK_STRIP];
-    for (int k = 0; k < VXK_STRIP; k++)
-        raw[k] = k < n ? a->s.depth[row * f->width + u0 + k] : 0.0f;
+    vxk_copy8(s.q0, in->q0);
+    vxk_copy8(s.sum, in->sum);
+    vxk_copy8(s.near, in->near);
+    vxk_copy8(s.sqx, in->sqx);
+    vxk_copy8(s.sqy, in->sqy);
+    vxk_copy8(s.pairs, in->pairs);
+    vxk_store8(raw, vxk_strip_of(a->s.depth + at, n));
     for (int k = 0; k < VXK_STRIP; k++) {
         struct vxk_smooth m;
         m.q0 = s.q0[k];
         m.sum = s.sum[k];
-        m.n = s.n[k];
+        m.n = (float)(int32_t)(1 + 2 * (s.pairs[k] & 255));
         m.near = s.near[k];
-        m.suu = s.suu[k];
-        m.suv = s.suv[k];
-        m.svv = s.svv[k];
+        m.suu = area * (float)(int32_t)(s.pairs[k] >> 8 & 255);
+        m.suv = area * (float)((int32_t)s.pairs[k] >> 24);
+        m.svv = area * (float)(int32_t)(s.pairs[k] >> 16 & 255);
         m.sqx = s.sqx[k];
         m.sqy = s.sqy[k];
         o[k] = vxk_smooth_solve(f, row, u0 + k, raw[k], &m);
     }
     for (int k = 0; k < n; k++)
-        vxk_store_pixel(a, (uint32_t)(row * f->width + u0 + k), &o[k]);
+        vxk_store_pixel(a, at + (uint32_t)k, &o[k]);
     for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
         struct vxk_bounds b = vxk_bounds_none();
         for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++)
@@ -263,44 +342,37 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
     const float *inverse = a->s.inverse;
     const int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP, width = f->width;
     const int n = vxk_mini(VXK_STRIP, width - u0);
-    const float gate = 7.5f * f->noise;
+    const float *at = inverse + row * width + u0;
     float most = 0.0f;
     struct vxk_smooth_strip s;
-    int step;
-    for (int k = 0; k < VXK_STRIP; k++) {
-        s.near[k] = s.q0[k] = k < n ? inverse[row * width + u0 + k] : 0.0f;
-        s.sum[k] = s.q0[k];
-        s.n[k] = 1.0f;
-        s.suu[k] = s.suv[k] = s.svv[k] = s.sqx[k] = s.sqy[k] = 0.0f;
+    struct vxk_smooth_sums t;
+    vxk_f8 q0 = vxk_strip_of(at, n);
+    vxk_store8(s.q0, q0);
+    for (int k = 0; k < VXK_STRIP; k++)
         most = vxk_max(most, s.q0[k]);
-    }
-    step = vxk_smooth_step(f, most);
-    for (int j = 0; j <= 2; j++) {
-        int dv = j * step;
-        if (row - dv < 0 || row + dv >= f->height)
-            continue;
-        for (int h = j ? -2 : 1; h <= 2; h++) {
-            int du = h * step;
-            const float *p, *m;
-            float x = (float)du, y = (float)dv, close = (j <= 1) & (h >= -1) & (h <= 1) ? 1.0f : 0.0f;
-            if (u0 - vxk_maxi(du, -du) < 0 || u0 + VXK_STRIP - 1 + vxk_maxi(du, -du) >= width)
-                continue;
-            p = inverse + (row + dv) * width + u0 + du;
-            m = inverse + (row - dv) * width + u0 - du;
-            for (int k = 0; k < VXK_STRIP; k++) {
-                float qp = p[k], qm = m[k], q0 = s.q0[k], off = vxk_abs(qp + qm - 2.0f * q0);
-                float w = (qp > 0.0f) & (qm > 0.0f) & (off < gate + 0.25f * q0 * q0) ? 1.0f : 0.0f;
-                s.near[k] = vxk_max(s.near[k], close * vxk_max(qp, qm));
-                s.sum[k] += w * (qp + qm);
-                s.n[k] += 2.0f * w;
-                s.suu[k] += w * (x * x);
-                s.suv[k] += w * (x * y);
-                s.svv[k] += w * (y * y);
-                s.sqx[k] += w * (x * (qp - qm));
-                s.sqy[k] += w * (y * (qp - qm));
+    s.step = vxk_smooth_step(f, most);
+    t.near = t.sum = q0;
+    t.twice = vxk_all8(2.0f) * q0;
+    t.gate = vxk_all8(7.5f * f->noise) + vxk_all8(0.25f) * q0 * q0;
+    t.sqx = t.sqy = vxk_all8(0.0f);
+    t.pairs = vxk_bits8(0);
+    if (row >= 2 * s.step && row + 2 * s.step < f->height && u0 >= 2 * s.step &&
+        u0 + VXK_STRIP + 2 * s.step <= width) {
+        vxk_smooth_inside(&t, at, width, s.step);
+    } else {
+        for (int j = 0; j <= 2; j++) {
+            for (int h = j ? -2 : 1; h <= 2; h++) {
+                int dv = j * s.step, du = h * s.step, out = vxk_maxi(du, -du);
+                if (row >= dv && row + dv < f->height && u0 >= out && u0 + VXK_STRIP + out <= width)
+                    vxk_smooth_pair(&t, at + dv * width + du, at - dv * width - du, s.step, h, j);
             }
         }
     }
+    vxk_store8(s.sum, t.sum);
+    vxk_store8(s.near, t.near);
+    vxk_store8(s.sqx, t.sqx);
+    vxk_store8(s.sqy, t.sqy);
+    vxk_store_bits8(s.pairs, t.pairs);
     vxk_smooth_end(a, row, u0, n, &s);
 }
 

@@ -91,7 +91,9 @@ VXK_FN int vxk_read_ray(const struct vxk_frame_args *a, uint32_t i)
 #define vxk_frame_ray_args vxk_frame_args
 VXK_FN void vxk_frame_ray(const struct vxk_frame_args *a, uint32_t i)
 {
-    vxk_atomic_add64(&a->s.c->counts[vxk_read_ray(a, i)], 1);
+    int why = vxk_read_ray(a, i);
+    if (why != VXK_C_USED)
+        vxk_atomic_add64(&a->s.c->counts[why], 1);
 }
 
 /* Element: 4 bins of a row: bounds (and, for point sets, ranges from the winners). */

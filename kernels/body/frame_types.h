@@ -195,7 +195,7 @@ enum { VXK_PAGE_CHUNK, VXK_PAGE_LEAVES, VXK_PAGE_VALUES, VXK_N_PAGE_KINDS };
 /* Counters of a frame; zeroed before it, read by the host when it waits.  Lists take their places by atomic
  * addition: the order of pages and records differs from run to run, the map's content does not. */
 struct vxk_frame_counters {
-    uint64_t counts[VXK_N_COUNTS];
+    uint64_t counts[VXK_N_COUNTS];     /* readings by reason; the host makes used ones of the rest */
     uint64_t d_active, d_leaf, d_tile; /* change of the map's totals, two's complement */
     uint32_t n_chunk, n_word,
         n_work; /* list lengths; more than a list's room: the host enlarges it and runs again */

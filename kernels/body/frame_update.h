@@ -2,7 +2,7 @@
  * frame_update.h - what a frame says about a voxel, and what becomes of the voxel.
  *
  * Two kernels ask the same question: vxk_frame_cell for the new masks, vxk_frame_leaf for the new values.
- * Both get their answer from vxk_observe_row, vxk_row_obs and vxk_merge, so that mask and value can't
+ * Both get their answer from vxk_observe_plane, vxk_row_obs and vxk_merge, so that mask and value can't
  * disagree.
  */
 #ifndef VXK_BODY_FRAME_UPDATE_H
@@ -120,53 +120,59 @@ VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, const struct vx
     return o;
 }
 
-/* Written without branches, on arrays that nothing else can name: a CPU runs the eight voxels in one go. */
-VXK_FN_APART void vxk_row_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *first, uint32_t x,
-                                uint32_t y, struct vxk_row *o)
+/*
+ * The rows of plane x whose bits are set in `asked`.  All pixels are found before the first is asked: they
+ * come from memory meanwhile.  Inner loops have no branches and use arrays that nothing else can name: a CPU
+ * runs the eight voxels in one go.
+ */
+VXK_FN_APART void vxk_plane_depth(const struct vxk_frame_args *a, const struct vxk_vec3 *first, uint32_t x,
+                                  uint32_t asked, struct vxk_row row[8])
 {
-    const struct vxk_frame *f = &a->f;
-    const float *pixel = &a->s.pixel->lo; /* four floats a pixel */
-    const float *R = f->R;
-    const float ox = (float)x * R[0] + (float)y * R[3], oy = (float)x * R[1] + (float)y * R[4],
-                oz = (float)x * R[2] + (float)y * R[5], sx = R[6], sy = R[7], sz = R[8];
+    const struct vxk_frame f = a->f;
+    const struct vxk_pixel *pixel = a->s.pixel;
     const struct vxk_vec3 p0 = *first;
-    uint32_t said[8], all = 0;
-    int32_t at[8];
-    float lo[8], hi[8], free[8], front[8], zs[8];
-    for (int k = 0; k < 8; k++) {
-        float z = p0.z + (oz + (float)k * sz);
-        at[k] = vxk_pixel_of(f, p0.x + (ox + (float)k * sx), p0.y + (oy + (float)k * sy), &z);
-        zs[k] = z;
+    const float sx = f.R[6], sy = f.R[7], sz = f.R[8];
+    for (uint32_t left = asked; left; left &= left - 1) {
+        const uint32_t y = vxk_ctz32(left);
+        const float ox = (float)x * f.R[0] + (float)y * f.R[3], oy = (float)x * f.R[1] + (float)y * f.R[4],
+                    oz = (float)x * f.R[2] + (float)y * f.R[5];
+        int32_t at[8];
+        float zs[8];
+        for (int k = 0; k < 8; k++) {
+            float z = p0.z + (oz + (float)k * sz);
+            at[k] = vxk_pixel_of(&f, p0.x + (ox + (float)k * sx), p0.y + (oy + (float)k * sy), &z);
+            zs[k] = z;
+        }
+        vxk_copy8(row[y].pixel, at);
+        vxk_copy8(row[y].z, zs);
+        for (int k = 0; k < 8; k++)
+            vxk_prefetch(&pixel[at[k]]);
     }
-    for (int k = 0; k < 8; k++)
-        lo[k] = pixel[4 * at[k]];
-    for (int k = 0; k < 8; k++)
-        hi[k] = pixel[4 * at[k] + 1];
-    for (int k = 0; k < 8; k++)
-        free[k] = pixel[4 * at[k] + 2];
-    for (int k = 0; k < 8; k++)
-        front[k] = pixel[4 * at[k] + 3];
-    for (int k = 0; k < 8; k++) {
-        struct vxk_pixel p;
-        struct vxk_said v;
-        p.lo = lo[k];
-        p.hi = hi[k];
-        p.free = free[k];
-        p.front = front[k];
-        v = vxk_pixel_says(f, &p, zs[k]);
-        said[k] = ((uint32_t)v.band | (uint32_t)v.near << 8 | (uint32_t)v.free << 16 | (uint32_t)v.thin << 24)
-                  << k;
+    for (uint32_t left = asked; left; left &= left - 1) {
+        const uint32_t y = vxk_ctz32(left);
+        uint32_t said[8], all = 0;
+        float lo[8], hi[8], free[8], front[8], zs[8];
+        vxk_copy8(zs, row[y].z);
+        vxk_gather8(&pixel->lo, row[y].pixel, lo, hi, free, front);
+        for (int k = 0; k < 8; k++) {
+            struct vxk_pixel p;
+            struct vxk_said v;
+            p.lo = lo[k];
+            p.hi = hi[k];
+            p.free = free[k];
+            p.front = front[k];
+            v = vxk_pixel_says(&f, &p, zs[k]);
+            said[k] =
+                ((uint32_t)v.band | (uint32_t)v.near << 8 | (uint32_t)v.free << 16 | (uint32_t)v.thin << 24)
+                << k;
+        }
+        for (int k = 0; k < 8; k++)
+            all |= said[k];
+        row[y].band = all & 255;
+        row[y].near = f.carve ? all >> 8 & 255 : 0;
+        row[y].free = f.carve ? all >> 16 & 255 : 0;
+        row[y].thin = all >> 24;
     }
-    for (int k = 0; k < 8; k++)
-        all |= said[k];
-    for (int k = 0; k < 8; k++) {
-        o->pixel[k] = at[k];
-        o->z[k] = zs[k];
-    }
-    o->band |= all & 255;
-    o->near |= all >> 8 & 255;
-    o->free |= all >> 16 & 255;
-    o->thin |= all >> 24;
 }
 
 VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
@@ -178,17 +184,26 @@ VXK_FN void vxk_row_lidar(const struct vxk_frame_args *a, const struct vxk_view 
         o->free = (uint32_t)(v->clear[x] >> (8 * y)) & 255 & ~o->band;
 }
 
-VXK_FN void vxk_observe_row(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x, uint32_t y,
-                            struct vxk_row *o)
+/* The rows of a plane that have something: bit y. */
+VXK_FN uint32_t vxk_rows_of(uint64_t plane)
 {
-    o->band = o->near = o->free = o->thin = 0;
-    if (a->f.sensor == VXK_SENSOR_DEPTH) {
-        vxk_row_depth(a, &v->first, x, y, o);
-        if (!a->f.carve)
-            o->near = o->free = 0;
-    } else {
-        vxk_row_lidar(a, v, x, y, o);
-    }
+    uint32_t rows = 0;
+    for (uint32_t y = 0; y < 8; y++)
+        rows |= plane >> (8 * y) & 255 ? 1u << y : 0;
+    return rows;
+}
+
+/* What the frame says about the rows of plane x whose bits are set in `asked`; nothing about the others. */
+VXK_FN void vxk_observe_plane(const struct vxk_frame_args *a, const struct vxk_view *v, uint32_t x,
+                              uint32_t asked, struct vxk_row row[8])
+{
+    for (uint32_t y = 0; y < 8; y++)
+        row[y].band = row[y].near = row[y].free = row[y].thin = 0;
+    if (a->f.sensor == VXK_SENSOR_DEPTH)
+        vxk_plane_depth(a, &v->first, x, asked, row);
+    else
+        for (; asked; asked &= asked - 1)
+            vxk_row_lidar(a, v, x, vxk_ctz32(asked), &row[vxk_ctz32(asked)]);
 }
 
 /* A depth camera's observation of a voxel at depth z; front: of its pixel. */
@@ -584,32 +599,36 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
         uint64_t had_active = old ? old->active[x] : 0, had_free = old ? old->free[x] : tile ? ~0ull : 0;
         uint64_t was_active = had_active, was_free = fw->flags & VXK_WORD_UNFREE ? 0 : had_free;
         uint64_t band = 0, moved = 0, freed = 0, cleared = 0, active, free_now;
-        uint32_t seen;
-        for (uint32_t y = 0; y < 8; y++) {
-            struct vxk_row row;
-            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through, says = !quiet;
-            row.band = row.near = row.free = row.thin = 0;
-            if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet) {
-                uint32_t quarter = (x >> 2) * 2 + (y >> 2);
-                says = vxk_row_may(a, &view, &look[quarter], may[quarter], x, y);
-                if ((says & VXK_ALL_FREE) && !(says & VXK_MAY_HIT) && !had) {
+        uint32_t seen, asked = quiet ? 0 : 255;
+        struct vxk_row rows[8];
+        if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet) {
+            for (uint32_t y = 0; y < 8; y++) {
+                uint32_t quarter = (x >> 2) * 2 + (y >> 2),
+                         says = vxk_row_may(a, &view, &look[quarter], may[quarter], x, y);
+                if ((says & VXK_ALL_FREE) && !(says & VXK_MAY_HIT) && !(was_active >> (8 * y) & 255)) {
                     freed |= 255ull << (8 * y);
-                    continue;
+                    says = 0;
                 }
+                asked &= ~((uint32_t)!says << y);
             }
-            if (says)
-                vxk_observe_row(a, &view, x, y, &row);
-            band |= (uint64_t)row.band << (8 * y);
-            freed |= (uint64_t)row.free << (8 * y);
-            moved |= (uint64_t)(row.near | row.free) << (8 * y);
-            for (through = (fades ? ~0u : row.free) & had; through; through &= through - 1) {
+        }
+        vxk_observe_plane(a, &view, x, asked, rows);
+        for (uint32_t y = 0; y < 8; y++) {
+            const struct vxk_row *row = &rows[y];
+            uint32_t had = (uint32_t)(was_active >> (8 * y)) & 255, through;
+            if (!(asked >> y & 1) && !(fades && had))
+                continue;
+            band |= (uint64_t)row->band << (8 * y);
+            freed |= (uint64_t)row->free << (8 * y);
+            moved |= (uint64_t)(row->near | row->free) << (8 * y);
+            for (through = (fades ? ~0u : row->free) & had; through; through &= through - 1) {
                 uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k, v;
                 v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
-                                  n, (row.band | row.near | row.free) >> k & 1, &gone);
+                                  n, (row->band | row->near | row->free) >> k & 1, &gone);
                 if (gone) {
                     was_active &= ~(1ull << (8 * y + k));
-                } else if (row.free >> k & 1) {
-                    struct vxk_obs o = vxk_row_obs(a, &view, &row, k, n);
+                } else if (row->free >> k & 1) {
+                    struct vxk_obs o = vxk_row_obs(a, &view, row, k, n);
                     vxk_merge(&a->f, VXK_ACTIVE, v, &o, &gone);
                     if (gone)
                         cleared |= 1ull << (8 * y + k);

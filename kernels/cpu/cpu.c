@@ -309,6 +309,7 @@ static void cpu_info(struct vxk_dev *dev, struct vxk_info *out)
     out->total_bytes = meminfo_bytes("MemTotal");
     out->free_bytes = meminfo_bytes("MemAvailable");
     out->n_workers = n;
+    out->n_allocs = vxk_blocks_n_raw(&cpu_dev(dev)->blocks);
 }
 
 static const struct vxk_ops cpu_ops = {

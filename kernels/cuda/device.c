@@ -383,6 +383,8 @@ static void cuda_info(struct vxk_dev *dev, struct vxk_info *out)
         out->total_bytes = total_bytes;
     }
     out->n_workers = d->n_multiprocessors;
+    out->pinned_bytes = vxk_blocks_bytes(&d->pinned);
+    out->n_allocs = vxk_blocks_n_raw(&d->blocks) + vxk_blocks_n_raw(&d->pinned);
 }
 
 static const struct vxk_ops cuda_ops = {

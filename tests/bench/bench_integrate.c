@@ -34,6 +34,8 @@ struct pass {
     uint64_t n_integrated, n_refused, n_unreadable;
     uint64_t n_used, n_readings;
     uint64_t n_launches, n_waits;
+    double cpu_ms;                /* of all threads, over all frames */
+    uint64_t most_replaced_bytes; /* by one frame */
     uint8_t digest[32];
     struct vx_map_info info;
 };
@@ -209,9 +211,10 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
         frame.pose[0].position_m[1] += away_m;
         VX_TRY_RET(stage_frame(stage, &frame));
         VX_TRY_RET(stage_channels(stage, o, &frame));
-        const double start = bench_now_ms();
+        const double start_cpu = bench_cpu_ms(), start = bench_now_ms();
         const vx_err err = vx_map_integrate(map, &frame, &result, detail);
         const double elapsed = bench_now_ms() - start;
+        pass->cpu_ms += bench_cpu_ms() - start_cpu;
         if (err == VX_E_DEVICE || err == VX_E_NOMEM)
             return err;
         if (err != VX_OK) {
@@ -229,6 +232,8 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
                            (unsigned long long)readings, (unsigned long long)count_sum(&result.counts));
         pass->n_integrated++;
         pass->n_used += result.counts.used;
+        if (result.replaced_bytes > pass->most_replaced_bytes)
+            pass->most_replaced_bytes = result.replaced_bytes;
         pass->n_launches += result.n_launches;
         pass->n_waits += result.n_waits;
         pass->n_readings += readings;
@@ -373,12 +378,15 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
 {
     char digest[65];
     bench_hex(pass->digest, 32, digest);
+    const double median = bench_quantile(samples, 0.5);
     const char *slash = strrchr(o->workload, '/');
     printf("{\"bench\":\"integrate\",\"workload\":");
     bench_json_string(stdout, slash && slash[1] ? slash + 1 : o->workload);
     printf(",\"voxel_m\":%.9g,\"mode\":\"%s\",\"frames\":%llu,\"refused\":%llu,\"unreadable\":%llu,\"used\":%"
            "llu,"
-           "\"readings\":%llu,\"mean_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,\"voxels\":%llu,\"leaves\":"
+           "\"readings\":%llu,\"mean_ms\":%.4f,\"mean_cpu_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,\"p99_"
+           "over_median\":%.3f,"
+           "\"voxels\":%llu,\"leaves\":"
            "%llu,"
            "\"tiles\":%llu,\"chunks\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,\"bytes_per_voxel\":%.4f,"
            "\"far_copies\":%llu,\"launches_a_frame\":%.2f,\"waits_a_frame\":%.2f,"
@@ -386,8 +394,9 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
            o->map.voxel_size_m, o->map.mode == VX_TSDF ? "tsdf" : "occupancy",
            (unsigned long long)pass->n_integrated, (unsigned long long)pass->n_refused,
            (unsigned long long)pass->n_unreadable, (unsigned long long)pass->n_used,
-           (unsigned long long)pass->n_readings, bench_mean(samples), bench_quantile(samples, 0.5),
-           bench_quantile(samples, 0.99), (unsigned long long)pass->info.n_voxels,
+           (unsigned long long)pass->n_readings, bench_mean(samples),
+           pass->cpu_ms / (double)pass->n_integrated, median, bench_quantile(samples, 0.99),
+           median > 0 ? bench_quantile(samples, 0.99) / median : 0, (unsigned long long)pass->info.n_voxels,
            (unsigned long long)pass->info.n_leaves, (unsigned long long)pass->info.n_tiles,
            (unsigned long long)pass->info.n_chunks, (unsigned long long)pass->info.used_bytes,
            (unsigned long long)stats->peak_bytes, pass->info.bytes_per_voxel,
@@ -395,6 +404,23 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
            (double)pass->n_waits / (double)pass->n_integrated, digest, stats->backend);
     bench_json_string(stdout, stats->name);
     printf(",\"version\":\"%s\"", VOXELD_VERSION);
+}
+
+/*
+ * The whole pool, growth ahead and scratch included, against the map, and against the map and 1.1 times the
+ * most that one frame replaced; what later passes over the same frames asked of the driver and added to the
+ * pool.
+ */
+static void print_memory(const struct vx_device_stats *first, const struct vx_device_stats *stats,
+                         const struct pass *pass)
+{
+    const double map = (double)pass->info.used_bytes;
+    printf(",\"replaced_bytes\":%llu,\"peak_over_map\":%.4f,\"peak_over_bound\":%.4f,\"allocs\":%llu,"
+           "\"allocs_later\":%llu,\"peak_growth_later_bytes\":%lld",
+           (unsigned long long)pass->most_replaced_bytes, (double)stats->peak_bytes / map,
+           (double)stats->peak_bytes / (map + 1.1 * (double)pass->most_replaced_bytes),
+           (unsigned long long)stats->n_allocs, (unsigned long long)(stats->n_allocs - first->n_allocs),
+           (long long)(stats->peak_bytes - first->peak_bytes));
 }
 
 static void print_extras(const struct options *o, const struct extras *e)
@@ -414,11 +440,13 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     struct bench_samples samples = {0};
     struct vx_device_stats stats;
     struct pass validated, timed;
+    struct vx_device_stats first;
     struct extras extras = {0};
     vx_err err;
     VX_TRY(vx_device_open(&o->device, &device, detail));
     VX_TRY(run_pass(device, o, &validated, NULL, o->repeat ? NULL : &map, detail));
     timed = validated;
+    vx_device_get_stats(device, &first);
     for (uint64_t k = 0; k < o->repeat; k++) {
         VX_TRY(run_pass(device, o, &timed, &samples, k + 1 == o->repeat ? &map : NULL, detail));
         if (memcmp(timed.digest, validated.digest, 32) != 0)
@@ -433,6 +461,7 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     if (o->esdf)
         VX_TRY(time_esdf(map, &timed.info, &extras, detail));
     print_facts(o, &stats, &timed, &samples);
+    print_memory(&first, &stats, &timed);
     print_extras(o, &extras);
     printf("}\n");
     err = fflush(stdout) == 0 ? VX_OK : vx_fail(detail, VX_E_UNAVAILABLE, "", "stdout: %s", strerror(errno));

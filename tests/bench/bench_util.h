@@ -12,6 +12,8 @@
 #include <stdio.h>
 
 double bench_now_ms(void);
+/* CPU time of all threads of this process. */
+double bench_cpu_ms(void);
 
 /* A growing list of samples; `failed` is set when memory ran out. */
 struct bench_samples {

@@ -71,6 +71,19 @@ void vx_device_get_stats(struct vx_device *device, struct vx_device_stats *out)
         .name = "fake", .backend = "cpu", .cap_bytes = device->params.cap_bytes, .used_bytes = 4096};
 }
 
+vx_err vx_device_alloc_host(struct vx_device *device, uint64_t bytes, void **out)
+{
+    (void)device;
+    *out = malloc(bytes);
+    return *out ? VX_OK : VX_E_NOMEM;
+}
+
+void vx_device_free_host(struct vx_device *device, void *ptr)
+{
+    (void)device;
+    free(ptr);
+}
+
 /* ------------------------------------------------------------------ maps */
 
 void vx_map_params_default(struct vx_map_params *params)

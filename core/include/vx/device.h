@@ -29,6 +29,8 @@ struct vx_device_stats {
     uint64_t scratch_bytes;  /* held for work in progress or for reuse */
     uint64_t reserved_bytes; /* taken from the driver: used + scratch + free pages kept for growth */
     uint64_t peak_bytes;     /* highest reserved_bytes so far */
+    uint64_t pinned_bytes;   /* host memory that is locked for uploads; not part of the cap */
+    uint64_t n_allocs;       /* times that the driver was asked for memory so far, growth of pools included */
 };
 
 /* Opens a device and its pool.  *out is the caller's until vx_device_close, which every map must precede.

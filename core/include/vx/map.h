@@ -203,10 +203,11 @@ enum {
 struct vx_frame_result {
     uint64_t epoch; /* holds the frame */
     struct vx_frame_counts counts;
-    uint32_t warnings;    /* VX_WARN_* bits */
-    uint64_t grown_bytes; /* pool bytes newly taken by this frame */
-    uint32_t n_launches;  /* kernels that it took, */
-    uint32_t n_waits;     /* and how often the host waited for the device; for measurements */
+    uint32_t warnings;       /* VX_WARN_* bits */
+    uint64_t grown_bytes;    /* pool bytes newly taken by this frame */
+    uint64_t replaced_bytes; /* pages of what it replaced: there beside the new ones until the commit */
+    uint32_t n_launches;     /* kernels that it took, */
+    uint32_t n_waits;        /* and how often the host waited for the device; for measurements */
 };
 
 /*

@@ -231,14 +231,13 @@ static vx_err own_data(const struct vxd_stream *stream, struct vxd_frame *f, str
     size_t at = 0;
     for (uint32_t i = 0; i < in->n_payloads; ++i)
         at += (zmq_msg_size(&in->payload[i]) + 7) / 8 * 8;
-    f->data = vxd_buf_create(at);
-    if (!f->data)
+    if (vx_device_alloc_host(f->device, at ? at : 1, &f->data) != VX_OK)
         return vx_fail(detail, VX_E_NOMEM, "payloads[0]", "no memory for the frame");
     f->n_bytes = payload_bytes(in);
     at = 0;
     for (uint32_t i = 0; i < in->n_payloads; ++i) {
         size_t n = zmq_msg_size(&in->payload[i]);
-        unsigned char *to = f->data->data + at;
+        unsigned char *to = (unsigned char *)f->data + at;
         memcpy(to, zmq_msg_data(&in->payload[i]), n);
         if (i == 0) {
             frame->data = to;
@@ -264,6 +263,7 @@ static vx_err accept_frame(struct vxd_session *session, struct vxd_stream *strea
     struct vxd_frame *f = calloc(1, sizeof *f);
     if (!f)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for the frame");
+    f->device = stream->map->server->device;
     vx_err err = check(stream, in, &f->frame, detail);
     if (err == VX_OK)
         err = own_data(stream, f, in, detail);
