@@ -14,3 +14,6 @@ foreach(backend cpu guard cuda)
   vx_test(oracle_mesh_delta_${backend} LABELS ${labels} TIMEOUT 900 ARGS ${backend} 2
     SOURCES oracle/mesh_delta.c LIBS vx_mesh_testing vx_core_testing)
 endforeach()
+if(VOXELD_CUDA STREQUAL "EMULATED")
+  target_compile_definitions(oracle_mesh_delta_cuda PRIVATE VOXELD_TEST_SLOW_BACKEND)
+endif()
