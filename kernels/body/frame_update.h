@@ -329,17 +329,24 @@ VXK_FN struct vxk_crossing vxk_beam_slice(const struct vxk_ray *ray, const float
     return x;
 }
 
-/* Voxel k of a crossing, if the ray clears it, else VXK_NONE. */
-VXK_FN uint32_t vxk_beam_voxel(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
-                               const struct vxk_pass *o, int slice, const struct vxk_crossing *at, uint32_t k)
+/* Number of voxel k of a crossing in the leaf. */
+VXK_FN uint32_t vxk_crossing_voxel(const struct vxk_pass *o, int slice, const struct vxk_crossing *at,
+                                   uint32_t k)
 {
     int32_t i = at->i + (int32_t)(k & 1), j = at->j + (int32_t)(k >> 1);
     int32_t x = o->m == 0 ? slice : i, y = o->m == 1 ? slice : o->m == 0 ? i : j, z = o->m == 2 ? slice : j;
+    return (uint32_t)(x << 6 | y << 3 | z);
+}
+
+/* Does the ray clear voxel n of the cell whose first voxel's centre is `corner`? */
+VXK_FN int vxk_beam_clears(const struct vxk_frame *f, const struct vxk_ray *ray, const float corner[3],
+                           uint32_t n)
+{
     float w[3];
-    w[0] = corner[0] + (float)x;
-    w[1] = corner[1] + (float)y;
-    w[2] = corner[2] + (float)z;
-    return vxk_line_clears(f, ray, w) ? (uint32_t)(x << 6 | y << 3 | z) : VXK_NONE;
+    w[0] = corner[0] + (float)(n >> 6);
+    w[1] = corner[1] + (float)(n >> 3 & 7);
+    w[2] = corner[2] + (float)(n & 7);
+    return vxk_line_clears(f, ray, w);
 }
 
 /* Could the range of a voxel's bin clear it, at this distance?  Within half a voxel of the beam, `along` is
@@ -386,9 +393,19 @@ VXK_FN void vxk_ray_corner(const struct vxk_frame_space *s, uint32_t i, const fl
         o[k] = s->skew.on ? corner[k] - s->skew.origin[3 * (uint64_t)i + k] : corner[k];
 }
 
-/* Asks the bins of a row's voxels for their beams: bit k of the result is set where voxel k is cleared. */
+/* Record of the cell before the frame, or NULL; *tile = 1 when it was a free tile. */
+VXK_FN const struct vxk_leaf *vxk_frame_old_leaf(const struct vxk_frame_args *a,
+                                                 const struct vxk_frame_word *fw, uint32_t cell, int *tile)
+{
+    const struct vxk_word *w = vxk_frame_old_word(a, &a->s.chunk[fw->chunk >> 6], fw->chunk & 63);
+    *tile = w ? (int)(w->tile >> cell & 1) : 0;
+    return w && (w->leaf >> cell & 1) ? vxk_leaf_at(&a->g, w, cell) : (const struct vxk_leaf *)0;
+}
+
+/* Asks the bins of a row's voxels for their beams: bit k of the result is set where voxel k is cleared; those
+ * in `done` are not asked about. */
 VXK_FN uint32_t vxk_row_clears(const struct vxk_frame_args *a, const struct vxk_sight *v, uint32_t x,
-                               uint32_t y)
+                               uint32_t y, uint32_t done)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
@@ -410,25 +427,29 @@ VXK_FN uint32_t vxk_row_clears(const struct vxk_frame_args *a, const struct vxk_
         w[0] = v->corner[0] + (float)x;
         w[1] = v->corner[1] + (float)y;
         w[2] = v->corner[2] + (float)k;
-        if (maybe[k] && vxk_ray_clears(f, s, vxk_bin_ray(f, s, bin[k]), w))
+        if (maybe[k] && !(done >> k & 1) && vxk_ray_clears(f, s, vxk_bin_ray(f, s, bin[k]), w))
             clear |= 1u << k;
     }
     return clear;
 }
 
 /* Element: a work cell of a LiDAR frame: the voxels that beams clear.  Where few beams can meet it, walks
- * them; else its voxels ask their bins. */
+ * them; else its voxels ask their bins.  Voxels that are free already stay so whatever is found: the mask
+ * begins with them, and nothing is asked about what it holds. */
 #define vxk_frame_beams_args vxk_frame_args
 VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
-    struct vxk_sight sight = vxk_sight_cell(a, &s->word[s->work[i] >> 6], s->work[i] & 63);
+    const struct vxk_frame_word *fw = &s->word[s->work[i] >> 6];
+    struct vxk_sight sight = vxk_sight_cell(a, fw, s->work[i] & 63);
+    int tile;
+    const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, s->work[i] & 63, &tile);
     uint64_t clear[8];
     int32_t rect[4];
     for (int x = 0; x < 8; x++)
-        clear[x] = 0;
-    if (s->word[s->work[i] >> 6].flags & VXK_WORD_QUIET) {
+        clear[x] = a->fade.on ? 0 : old ? old->free[x] : tile ? ~0ull : 0;
+    if (fw->flags & VXK_WORD_QUIET) {
         for (int x = 0; x < 8; x++)
             a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = 0;
         return;
@@ -449,9 +470,8 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
                 for (int slice = 0; slice < 8; slice++) {
                     struct vxk_crossing x = vxk_beam_slice(&s->ray[ray], corner, &pass, slice);
                     for (; x.near; x.near &= x.near - 1) {
-                        uint32_t n =
-                            vxk_beam_voxel(f, &s->ray[ray], corner, &pass, slice, &x, vxk_ctz32(x.near));
-                        if (n != VXK_NONE)
+                        uint32_t n = vxk_crossing_voxel(&pass, slice, &x, vxk_ctz32(x.near));
+                        if (!(clear[n >> 6] >> (n & 63) & 1) && vxk_beam_clears(f, &s->ray[ray], corner, n))
                             clear[n >> 6] |= 1ull << (n & 63);
                     }
                 }
@@ -460,7 +480,8 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
     } else {
         for (uint32_t x = 0; x < 8; x++)
             for (uint32_t y = 0; y < 8; y++)
-                clear[x] |= (uint64_t)vxk_row_clears(a, &sight, x, y) << (8 * y);
+                clear[x] |= (uint64_t)vxk_row_clears(a, &sight, x, y, (uint32_t)(clear[x] >> (8 * y)) & 255)
+                            << (8 * y);
     }
     for (int x = 0; x < 8; x++)
         a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = clear[x];
@@ -540,15 +561,6 @@ VXK_FN uint32_t vxk_merge(const struct vxk_frame *f, int state, uint32_t old, co
         *gone = l <= f->lo_free;
         return vxk_occ_pack(l);
     }
-}
-
-/* Record of the cell before the frame, or NULL; *tile = 1 when it was a free tile. */
-VXK_FN const struct vxk_leaf *vxk_frame_old_leaf(const struct vxk_frame_args *a,
-                                                 const struct vxk_frame_word *fw, uint32_t cell, int *tile)
-{
-    const struct vxk_word *w = vxk_frame_old_word(a, &a->s.chunk[fw->chunk >> 6], fw->chunk & 63);
-    *tile = w ? (int)(w->tile >> cell & 1) : 0;
-    return w && (w->leaf >> cell & 1) ? vxk_leaf_at(&a->g, w, cell) : (const struct vxk_leaf *)0;
 }
 
 /* What the frame can say about the quarters of a depth frame's cell, 4 x 4 x 8 voxels: number 2 (x >> 2) + (y

@@ -231,7 +231,9 @@ VXK_TUNED_LAUNCH_IF(frame_cell, cell, THREADS, WARPS, 16, !a->fade.on)
 struct aim {
     float corner[3]; /* its first voxel's centre, map axes, from f.t */
     int32_t rect[4];
-    int few; /* else its voxels ask their bins */
+    int few;      /* else its voxels ask their bins */
+    uint32_t old; /* number of its record before the frame, or VXK_NONE */
+    int tile;     /* it was a free tile */
 };
 
 static __device__ __forceinline__ struct aim aim_of(const struct aim *own, uint32_t lane)
@@ -242,6 +244,8 @@ static __device__ __forceinline__ struct aim aim_of(const struct aim *own, uint3
     for (int k = 0; k < 4; k++)
         o.rect[k] = __shfl_sync(VXK_FULL, own->rect[k], (int)lane);
     o.few = __shfl_sync(VXK_FULL, own->few, (int)lane);
+    o.old = __shfl_sync(VXK_FULL, own->old, (int)lane);
+    o.tile = __shfl_sync(VXK_FULL, own->tile, (int)lane);
     return o;
 }
 
@@ -288,8 +292,9 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
             int slice = (int)(j & 7);
             vxk_ray_corner(s, from, o->corner, corner);
             for (x = vxk_beam_slice(&ray, corner, &pass, slice); x.near; x.near &= x.near - 1) {
-                uint32_t n = vxk_beam_voxel(f, &ray, corner, &pass, slice, &x, vxk_ctz32(x.near));
-                if (n != VXK_NONE)
+                uint32_t n = vxk_crossing_voxel(&pass, slice, &x, vxk_ctz32(x.near));
+                if (!(((volatile uint32_t *)clear)[n >> 5] >> (n & 31) & 1) &&
+                    vxk_beam_clears(f, &ray, corner, n))
                     atomicOr(&clear[n >> 5], 1u << (n & 31));
             }
         }
@@ -298,20 +303,19 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
     }
 }
 
-/* Many beams: every voxel asks its bin.  Gives the lane's word of the mask (lane < 16). */
-static __device__ __forceinline__ uint32_t beams_many(const struct vxk_frame_args *a,
-                                                      const struct vxk_sight *sight, uint32_t lane)
+/* Many beams: every voxel asks its bin. */
+static __device__ __forceinline__ void
+beams_many(const struct vxk_frame_args *a, const struct vxk_sight *sight, uint32_t lane, uint32_t *clear)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
-    uint32_t word = 0;
     for (uint32_t j = 0; j < 16; j++) {
         uint32_t n = j << 5 | lane, x = n >> 6, y = n >> 3 & 7, z = n & 7, m;
         struct vxk_vec3 p = vxk_voxel_at(sight->R, &sight->first, x, y, z);
         int32_t bin = vxk_lidar_bin(f, s, p.x, p.y, p.z);
         bool clears = false;
-        if (vxk_bin_may_clear(f, bin, s->depth[vxk_maxi(bin, 0)],
-                              vxk_sqrt(p.x * p.x + p.y * p.y + p.z * p.z))) {
+        if (!(clear[j] >> lane & 1) && vxk_bin_may_clear(f, bin, s->depth[vxk_maxi(bin, 0)],
+                                                         vxk_sqrt(p.x * p.x + p.y * p.y + p.z * p.z))) {
             uint32_t at = vxk_bin_ray(f, s, bin);
             struct vxk_ray ray = vxk_load_ray(&s->ray[at]);
             float corner[3], w[3];
@@ -322,9 +326,10 @@ static __device__ __forceinline__ uint32_t beams_many(const struct vxk_frame_arg
             clears = vxk_line_clears(f, &ray, corner);
         }
         m = __ballot_sync(VXK_FULL, clears);
-        word = lane == j ? m : word;
+        if (lane == j)
+            clear[j] |= m;
     }
-    return word;
+    __syncwarp();
 }
 
 static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ struct vxk_frame_beams_args a,
@@ -337,30 +342,31 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
     uint32_t *clear = clears[warp];
     for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
         uint32_t m = min(batch, end - i0), where = a.s.work[i0 + min(lane, m - 1)];
+        const struct vxk_frame_word *fw = &a.s.word[where >> 6];
         struct aim own;
         {
-            struct vxk_sight sight = vxk_sight_cell(&a, &a.s.word[where >> 6], where & 63);
+            struct vxk_sight sight = vxk_sight_cell(&a, fw, where & 63);
             own.few = vxk_cell_bins(&a.f, &a.s, &sight.middle, own.rect);
             for (int k = 0; k < 3; k++)
                 own.corner[k] = sight.corner[k];
+            own.old = vxk_leaf_number(a.g.leaves, vxk_frame_old_leaf(&a, fw, where & 63, &own.tile));
         }
         for (uint32_t k = 0; k < m; k++) {
             struct aim o = aim_of(&own, k);
-            uint32_t word;
+            uint32_t was = a.fade.on ? 0 : vxk_lane_masks(vxk_leaf_no(&a.g, o.old), o.tile, lane);
+            if (lane >= 16)
+                clear[lane - 16] = was;
+            __syncwarp();
             if (o.few) {
-                if (lane < 16)
-                    clear[lane] = 0;
-                __syncwarp();
                 beams_few(&a, &o, lane, lists[warp], clear);
-                word = clear[lane & 15];
-                __syncwarp();
             } else {
                 uint32_t at = __shfl_sync(VXK_FULL, where, (int)k);
                 struct vxk_sight sight = vxk_sight_cell(&a, &a.s.word[at >> 6], at & 63);
-                word = beams_many(&a, &sight, lane);
+                beams_many(&a, &sight, lane, clear);
             }
             if (lane < 16)
-                ((uint32_t *)a.s.clear)[(uint64_t)(i0 + k) * 16 + lane] = word;
+                ((uint32_t *)a.s.clear)[(uint64_t)(i0 + k) * 16 + lane] = clear[lane];
+            __syncwarp();
         }
     }
 }
