@@ -479,9 +479,11 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
         }
     } else {
         for (uint32_t x = 0; x < 8; x++)
-            for (uint32_t y = 0; y < 8; y++)
-                clear[x] |= (uint64_t)vxk_row_clears(a, &sight, x, y, (uint32_t)(clear[x] >> (8 * y)) & 255)
-                            << (8 * y);
+            for (uint32_t y = 0; y < 8; y++) {
+                uint32_t done = (uint32_t)(clear[x] >> (8 * y)) & 255;
+                if (done != 255)
+                    clear[x] |= (uint64_t)vxk_row_clears(a, &sight, x, y, done) << (8 * y);
+            }
     }
     for (int x = 0; x < 8; x++)
         a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = clear[x];

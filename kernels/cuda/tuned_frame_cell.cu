@@ -303,19 +303,32 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
     }
 }
 
+/* The voxels whose bits are not set in the 16 words of a leaf, in any order; gives how many.  A lane lists
+ * half a word. */
+static __device__ __forceinline__ uint32_t list_missing(const uint32_t *words, uint16_t *list, uint32_t lane)
+{
+    uint32_t w = lane & 15, missing = ~words[w] & (lane & 16 ? 0xffff0000u : 0xffffu),
+             upto = vxk_warp_scan((uint32_t)__popc(missing), lane), at = upto - (uint32_t)__popc(missing);
+    for (; missing; missing &= missing - 1)
+        list[at++] = (uint16_t)(w << 5 | vxk_ctz32(missing));
+    __syncwarp();
+    return __shfl_sync(VXK_FULL, upto, VXK_WARP - 1);
+}
+
 /* Many beams: every voxel asks its bin. */
-static __device__ __forceinline__ void
-beams_many(const struct vxk_frame_args *a, const struct vxk_sight *sight, uint32_t lane, uint32_t *clear)
+static __device__ __forceinline__ void beams_many(const struct vxk_frame_args *a,
+                                                  const struct vxk_sight *sight, uint32_t lane,
+                                                  uint16_t *list, uint32_t *clear)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
-    for (uint32_t j = 0; j < 16; j++) {
-        uint32_t n = j << 5 | lane, x = n >> 6, y = n >> 3 & 7, z = n & 7, m;
+    uint32_t end = list_missing(clear, list, lane);
+    for (uint32_t k = lane; k < end; k += VXK_WARP) {
+        uint32_t n = list[k], x = n >> 6, y = n >> 3 & 7, z = n & 7;
         struct vxk_vec3 p = vxk_voxel_at(sight->R, &sight->first, x, y, z);
         int32_t bin = vxk_lidar_bin(f, s, p.x, p.y, p.z);
-        bool clears = false;
-        if (!(clear[j] >> lane & 1) && vxk_bin_may_clear(f, bin, s->depth[vxk_maxi(bin, 0)],
-                                                         vxk_sqrt(p.x * p.x + p.y * p.y + p.z * p.z))) {
+        if (vxk_bin_may_clear(f, bin, s->depth[vxk_maxi(bin, 0)],
+                              vxk_sqrt(p.x * p.x + p.y * p.y + p.z * p.z))) {
             uint32_t at = vxk_bin_ray(f, s, bin);
             struct vxk_ray ray = vxk_load_ray(&s->ray[at]);
             float corner[3], w[3];
@@ -323,11 +336,9 @@ beams_many(const struct vxk_frame_args *a, const struct vxk_sight *sight, uint32
             w[1] = sight->corner[1] + (float)y;
             w[2] = sight->corner[2] + (float)z;
             vxk_ray_corner(s, at, w, corner);
-            clears = vxk_line_clears(f, &ray, corner);
+            if (vxk_line_clears(f, &ray, corner))
+                atomicOr(&clear[n >> 5], 1u << (n & 31));
         }
-        m = __ballot_sync(VXK_FULL, clears);
-        if (lane == j)
-            clear[j] |= m;
     }
     __syncwarp();
 }
@@ -336,7 +347,7 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
                                                         uint32_t n, const uint32_t *n_dev, uint32_t per)
 {
     vxk_kernel_begin();
-    __shared__ uint32_t lists[WARPS][VXK_FEW_BEAMS], clears[WARPS][16];
+    __shared__ uint32_t lists[WARPS][256], clears[WARPS][16]; /* rays, or 512 voxels */
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
              warps = gridDim.x * WARPS, batch = vxk_batch(end, warps, BATCH);
     uint32_t *clear = clears[warp];
@@ -362,7 +373,7 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
             } else {
                 uint32_t at = __shfl_sync(VXK_FULL, where, (int)k);
                 struct vxk_sight sight = vxk_sight_cell(&a, &a.s.word[at >> 6], at & 63);
-                beams_many(&a, &sight, lane, clear);
+                beams_many(&a, &sight, lane, (uint16_t *)lists[warp], clear);
             }
             if (lane < 16)
                 ((uint32_t *)a.s.clear)[(uint64_t)(i0 + k) * 16 + lane] = clear[lane];
