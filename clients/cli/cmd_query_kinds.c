@@ -191,27 +191,31 @@ static void json_path(struct json *j, const struct query *q, size_t i)
     json_number(j, "unknown", (double)a->unknown);
     json_bool(j, "outside", (a->status & VXC_Q_OUTSIDE) != 0);
 }
-static void count_paths(const struct query *q, uint64_t n[2])
+static void count_paths(const struct query *q, uint64_t n[3])
 {
     const struct vxc_path_answer *a = q->answer;
-    n[0] = n[1] = 0;
+    n[0] = n[1] = n[2] = 0;
     for (size_t i = 0; i < q->n; i++) {
         n[0] += (a[i].status & VXC_Q_COLLIDES) != 0;
         n[1] += (a[i].status & VXC_Q_TOUCHES_UNKNOWN) != 0;
+        n[2] += (a[i].status & VXC_Q_OUTSIDE) != 0;
     }
 }
 static void sum_paths(struct json *j, const struct query *q)
 {
-    uint64_t n[2];
+    uint64_t n[3];
     count_paths(q, n);
     json_u64(j, "touching", n[0]);
     json_u64(j, "meeting_unknown", n[1]);
+    json_u64(j, "not_judged_whole", n[2]);
 }
 static void say_paths(const struct query *q)
 {
-    uint64_t n[2];
+    uint64_t n[3];
     count_paths(q, n);
     printf("%" PRIu64 " touch something, %" PRIu64 " meet unknown space", n[0], n[1]);
+    if (n[2])
+        printf(", %" PRIu64 " could not be judged whole (column outside)", n[2]);
 }
 
 static const char *const BOX_FIELDS[] = {"min_x", "min_y", "min_z", "max_x", "max_y", "max_z"};

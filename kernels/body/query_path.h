@@ -430,12 +430,18 @@ VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
         vxk_path_least(&o->clearance, vxk_order_of(least));
 }
 
-/* Forgets what lies behind the first contact.  Element: a path. */
+/* What can't be judged is unknown space; what lies behind the first contact is forgotten.  Element: a path.
+ */
 #define vxk_query_path_cut_args vxk_query_path_args
 VXK_FN void vxk_query_path_cut(const struct vxk_query_path_args *a, uint32_t i)
 {
     struct vxk_path_answer *o = &a->out[i];
     uint32_t place = (uint32_t)(o->first >> 32);
+    if (a->unknown == VXK_UNKNOWN_OCCUPIED && o->outside < place) {
+        place = o->outside;
+        o->first = (uint64_t)place << 32; /* of all spheres: the first */
+    }
+    o->unknown = vxk_minu(o->unknown, o->outside);
     if (o->first != ~0ull) {
         o->status = VXK_Q_COLLIDES;
         o->clearance = VXK_NONE;

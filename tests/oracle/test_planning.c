@@ -551,13 +551,25 @@ START_TEST(nightmares)
     /* path 3 stands still in unknown space */
     q.unknown = VX_UNKNOWN_OCCUPIED;
     ck_assert_int_eq(vx_query_paths(s.map, NULL, s.origin, &q, pose[0][0], 4, a, &reply, &detail), VX_OK);
-    for (int i = 0; i < 3; i++)
-        ck_assert_uint_eq(a[i].status, VX_Q_OUTSIDE);
+    for (int i = 0; i < 3; i++) { /* what can't be judged counts as unknown space does */
+        ck_assert_uint_eq(a[i].status, VX_Q_OUTSIDE | VX_Q_TOUCHES_UNKNOWN | VX_Q_COLLIDES);
+        ck_assert(a[i].contact == 0 && a[i].unknown == 0 && isnan(a[i].clearance_m));
+    }
+    for (int unknown = VX_UNKNOWN_REPORT; unknown <= VX_UNKNOWN_FREE; unknown++) {
+        q.unknown = (enum vx_unknown)unknown;
+        ck_assert_int_eq(vx_query_paths(s.map, NULL, s.origin, &q, pose[0][0], 3, a, &reply, &detail), VX_OK);
+        for (int i = 0; i < 3; i++) {
+            ck_assert_uint_eq(a[i].status, VX_Q_OUTSIDE | VX_Q_TOUCHES_UNKNOWN);
+            ck_assert(isnan(a[i].contact) && a[i].unknown == 0);
+        }
+    }
+    q.unknown = VX_UNKNOWN_OCCUPIED;
+    ck_assert_int_eq(vx_query_paths(s.map, NULL, s.origin, &q, pose[0][0], 4, a, &reply, &detail), VX_OK);
     ck_assert_uint_eq(a[3].status & VX_Q_COLLIDES, VX_Q_COLLIDES);
     ck_assert(a[3].contact == 0 && a[3].unknown == 0);
     /* far away everything is outside or unknown, and nothing is free */
     ck_assert_int_eq(vx_query_paths(s.map, NULL, far, &q, pose[3][0], 1, a, &reply, &detail), VX_OK);
-    ck_assert_uint_eq(a[0].status & (VX_Q_OUTSIDE | VX_Q_COLLIDES), VX_Q_OUTSIDE);
+    ck_assert_uint_eq(a[0].status, VX_Q_OUTSIDE | VX_Q_TOUCHES_UNKNOWN | VX_Q_COLLIDES);
     ck_assert_int_eq(vx_query_slice(s.map, NULL, far, &slice, cell, &reply, &detail), VX_OK);
     for (int i = 0; i < 16; i++)
         ck_assert(cell[i].cost == VX_COST_UNKNOWN && isnan(cell[i].distance_m));

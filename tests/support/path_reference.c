@@ -162,6 +162,11 @@ static struct vx_path_answer answer(const struct vxk_query_path_args *a, uint32_
             outside = fminf(outside, s.outside);
             least = fminf(least, s.least);
         }
+    if (a->unknown == VX_UNKNOWN_OCCUPIED && outside < contact) {
+        contact = outside;
+        o.sphere = 0;
+    }
+    unknown = fminf(unknown, outside);
     if (contact < INFINITY) {
         o.contact = contact;
         o.status |= VX_Q_COLLIDES;

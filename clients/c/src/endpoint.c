@@ -287,7 +287,7 @@ static vx_err greet(struct vxc_client *client, struct vxc__endpoint *endpoint, s
     if (err != VX_OK) {
         vxc__endpoint_close(endpoint);
         vxc__exchange_fini(&x);
-        return err;
+        return explain(client, endpoint->reached, err, detail);
     }
     const Voxeld__V1__Welcome *welcome = x.answer->welcome;
     if (welcome->session.len != sizeof endpoint->session) {
@@ -322,5 +322,5 @@ vx_err vxc__endpoint_greet(struct vxc_client *client, enum vxc__place place, str
      * backlog took: a new socket tells. */
     if (err == VX_E_UNAVAILABLE && endpoint->reached)
         err = greet(client, endpoint, detail);
-    return err == VX_OK ? VX_OK : explain(client, endpoint->reached, err, detail);
+    return err;
 }

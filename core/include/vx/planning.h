@@ -34,9 +34,12 @@ struct vx_path_answer { /* 24 bytes */
     float contact;      /* where: way-point number and part of the way to the next; NaN: nowhere */
     float clearance_m; /* no surface is nearer to a sphere's skin; of a path that touches: where it does; NaN:
                           nothing within R */
-    float unknown;     /* where a sphere first met unknown space; NaN: nowhere, or not looked at */
-    uint32_t status;   /* VX_Q_COLLIDES, VX_Q_TOUCHES_UNKNOWN, VX_Q_OUTSIDE (a pose is not finite or no
-                          rotation, or   the path leaves the voxel range: no answer beyond that) */
+    float unknown;     /* where a sphere first met unknown space, or the path stops being judged; NaN:
+                          nowhere (with VX_UNKNOWN_FREE only the latter is looked at) */
+    uint32_t status;   /* VX_Q_COLLIDES, VX_Q_TOUCHES_UNKNOWN, VX_Q_OUTSIDE: from `unknown` on the path is not
+                          judged, since a pose is not finite or no rotation, two are too far apart, or it
+                          leaves the voxel range; that counts as unknown space, with VX_UNKNOWN_OCCUPIED as a
+                          contact of sphere 0 */
     uint32_t reserved;
 };
 

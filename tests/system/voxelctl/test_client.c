@@ -70,7 +70,7 @@ START_TEST(nobody_there)
     char dir[128];
     const double start = now_s();
     is(vxc_connect("/nonexistent/folder", NULL, &none, &why), VX_E_UNAVAILABLE,
-       "no daemon answers in /nonexistent/folder");
+       "no daemon answers in /nonexistent/folder (there is no socket)");
     ck_assert_ptr_null(none);
     ck_assert_str_eq(why.field, "ipc_dir");
     /* a socket that a dead daemon left behind */

@@ -191,7 +191,7 @@ shapes() {
     expect 0 '^touches,sphere,contact,clearance_m,unknown,outside$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
     expect 0 '^0,-1,nan,nan,0.000000,0$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
     expect 0 '^1,0,0.000000,nan,0.000000,0$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv" --unknown occupied
-    expect 0 '^0,-1,nan,nan,nan,1$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
+    expect 0 '^0,-1,nan,nan,0.000000,1$' ctl query configurations room -i "$work/poses.csv" --robot "$work/robot.csv"
     printf 'path,x,y,z,qx,qy,qz,qw\n7,0,0,1.2,0,0,0,1\n7,0,0,-0.5,0,0,0,1\n8,0,0,1.2,0,0,0,1\n8,0,0,1.2,0,0,1,0\n' >"$work/paths.csv"
     expect 0 '"n":2,"touching":1,.*"touches":true,"sphere":[01],"contact":0\.[1-9]' ctl --json query paths room -i "$work/paths.csv" --robot "$work/robot.csv" --unknown free
     expect 0 '2 answers \(1 touch something, 0 meet unknown space\)' \

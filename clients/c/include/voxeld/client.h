@@ -370,8 +370,10 @@ struct vxc_path_answer {
     float contact;     /* where: way-point number and part of the way to the next; NaN: nowhere */
     float clearance_m; /* no surface is nearer to a sphere's skin; where it touches: there; NaN: nothing
                           within R */
-    float unknown;     /* where unknown space was first met; NaN: nowhere, or not looked at */
-    uint32_t status;   /* VXC_Q_COLLIDES, VXC_Q_TOUCHES_UNKNOWN, VXC_Q_OUTSIDE */
+    float unknown;     /* where unknown space was first met, or the path stops being judged; NaN: nowhere */
+    uint32_t status;   /* VXC_Q_COLLIDES, VXC_Q_TOUCHES_UNKNOWN, VXC_Q_OUTSIDE: from `unknown` on the path is
+                          not judged (a pose is not finite or no rotation, two are over 4096 voxels apart, or
+                          it leaves the map's range); that counts as unknown space */
     uint32_t reserved;
 };
 /*
