@@ -83,7 +83,7 @@ static void record(struct recorded *r, const struct scene *scene, bool depth, ui
 static bool same_masks(const struct map_walk *a, const struct map_walk *b)
 {
     if (a->n_leaves != b->n_leaves || a->n_tiles != b->n_tiles ||
-        memcmp(a->tiles, b->tiles, a->n_tiles * sizeof *a->tiles) != 0)
+        (a->n_tiles && memcmp(a->tiles, b->tiles, a->n_tiles * sizeof *a->tiles) != 0))
         return false;
     for (uint32_t i = 0; i < a->n_leaves; i++) {
         const struct walk_leaf *x = &a->leaves[i], *y = &b->leaves[i];
