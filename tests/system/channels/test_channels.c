@@ -319,14 +319,14 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("channels");
-    TCase *tests = tcase_create("channels");
     if (argc > 1)
         backend = argv[1];
     if (!strcmp(backend, "cuda") && !vxk_cuda_available()) {
         printf("skipped: no CUDA device\n");
         return 77;
     }
+    Suite *suite = suite_create("channels");
+    TCase *tests = tcase_create("channels");
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, depth);
