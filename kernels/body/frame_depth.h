@@ -140,7 +140,7 @@ VXK_FN void vxk_frame_prepare(const struct vxk_frame_args *a, uint32_t i)
         return;
     for (int k = 0; k < n; k++)
         counts += 1u << (4 * vxk_prepare_pixel(a, row, u0 + k));
-    for (int k = 1; counts >> (4 * k) && k < VXK_N_COUNTS; k++)
+    for (int k = 1; k < VXK_N_COUNTS && counts >> (4 * k); k++)
         if (counts >> (4 * k) & 15)
             vxk_atomic_add64(&a->s.c->counts[k], counts >> (4 * k) & 15);
 }
