@@ -50,33 +50,37 @@ static vx_err run(struct vxd_request *request)
     return err;
 }
 
-/* How large a mesh is, is known only now. */
-static void settle(struct vxd_request *request)
+void vxd_mesh_settle(struct vxd_request *request)
 {
     if (request->err == VX_OK)
         request->err = vxd_request_reserve(request, request->answer->n_bytes);
 }
 
-static void answer(struct vxd_request *request)
+void vxd_mesh_answer(struct vxd_request *request, Voxeld__V1__Result *result, const double origin_m[3])
 {
-    struct mesh_request *m = (struct mesh_request *)request;
     vxw_header header = VOXELD__V1__HEADER__INIT;
-    Voxeld__V1__Result result = VOXELD__V1__RESULT__INIT;
     Voxeld__V1__MapState map;
     Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
     vxd_map_state_fill(request->map, &request->reply, &map);
-    origin.x = m->origin_m[0];
-    origin.y = m->origin_m[1];
-    origin.z = m->origin_m[2];
-    result.map = &map;
-    result.mesh_origin_m = &origin;
+    origin.x = origin_m[0];
+    origin.y = origin_m[1];
+    origin.z = origin_m[2];
+    result->map = &map;
+    result->mesh_origin_m = &origin;
+    result->run_us = request->run_ns / 1000;
+    header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
+    header.result = result;
+    vxd_request_send(request, &header);
+}
+
+static void answer(struct vxd_request *request)
+{
+    struct mesh_request *m = (struct mesh_request *)request;
+    Voxeld__V1__Result result = VOXELD__V1__RESULT__INIT;
     result.n_vertices = m->n_vertices;
     result.n_triangles = m->n_triangles;
     result.n_tints = m->n_tints;
-    result.run_us = request->run_ns / 1000;
-    header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
-    header.result = &result;
-    vxd_request_send(request, &header);
+    vxd_mesh_answer(request, &result, m->origin_m);
 }
 
 static const struct vxd_request_ops ops = {
@@ -84,7 +88,7 @@ static const struct vxd_request_ops ops = {
     .lane = VXD_LANE_BULK,
     .work = VOXELD__V1__WORK__WORK_MESH,
     .run = run,
-    .settle = settle,
+    .settle = vxd_mesh_settle,
     .answer = answer,
 };
 

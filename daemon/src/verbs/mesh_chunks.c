@@ -42,35 +42,16 @@ static vx_err run(struct vxd_request *request)
     return err;
 }
 
-/* How large a mesh is, is known only now. */
-static void settle(struct vxd_request *request)
-{
-    if (request->err == VX_OK)
-        request->err = vxd_request_reserve(request, request->answer->n_bytes);
-}
-
 static void answer(struct vxd_request *request)
 {
     struct chunks_request *m = (struct chunks_request *)request;
-    vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__Result result = VOXELD__V1__RESULT__INIT;
-    Voxeld__V1__MapState map;
-    Voxeld__V1__Vec3 origin = VOXELD__V1__VEC3__INIT;
-    vxd_map_state_fill(request->map, &request->reply, &map);
-    origin.x = m->origin_m[0];
-    origin.y = m->origin_m[1];
-    origin.z = m->origin_m[2];
-    result.map = &map;
-    result.mesh_origin_m = &origin;
     result.mesh_voxel_m = m->voxel_m;
     result.mesh_complete = m->complete;
     result.n_chunks = m->n_chunks;
     result.n_vertices = m->n_vertices < UINT32_MAX ? (uint32_t)m->n_vertices : UINT32_MAX;
     result.n_triangles = m->n_triangles < UINT32_MAX ? (uint32_t)m->n_triangles : UINT32_MAX;
-    result.run_us = request->run_ns / 1000;
-    header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
-    header.result = &result;
-    vxd_request_send(request, &header);
+    vxd_mesh_answer(request, &result, m->origin_m);
 }
 
 static const struct vxd_request_ops ops = {
@@ -78,7 +59,7 @@ static const struct vxd_request_ops ops = {
     .lane = VXD_LANE_BULK,
     .work = VOXELD__V1__WORK__WORK_MESH,
     .run = run,
-    .settle = settle,
+    .settle = vxd_mesh_settle,
     .answer = answer,
 };
 

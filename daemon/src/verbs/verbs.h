@@ -49,6 +49,10 @@ vxd_verb vxd_verb_query_slice;
 vxd_verb vxd_verb_explain;
 vxd_verb vxd_verb_mesh;
 vxd_verb vxd_verb_mesh_chunks; /* what vxd_verb_mesh hands on */
+/* What both share: the answer's size is reserved once it is known (settle), and RESULT with the caller's
+ * fields is sent (answer); origin_m: of the vertices.  Thread: the loop's. */
+void vxd_mesh_settle(struct vxd_request *request);
+void vxd_mesh_answer(struct vxd_request *request, Voxeld__V1__Result *result, const double origin_m[3]);
 
 /* MAP_INFO_REPLY.  Errors: INVALID_ARGUMENT; ALREADY_EXISTS; RESOURCE_EXHAUSTED; UNIMPLEMENTED; UNAVAILABLE.
  */
