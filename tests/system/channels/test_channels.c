@@ -225,7 +225,10 @@ END_TEST
 
 static void edit_white(Voxeld__V1__OpenStream *open)
 {
-    open->intensity_white = open->stream == 21 ? NAN : open->stream == 22 ? -1 : 100;
+    open->intensity_white = open->stream == 21   ? NAN
+                            : open->stream == 22 ? -1
+                            : open->stream == 24 ? 1e-310
+                                                 : 100;
 }
 
 static void refused_stream(struct vxd_peer *ingest, uint64_t id, Voxeld__V1__Sensor sensor)
@@ -299,6 +302,7 @@ START_TEST(refusals)
     refused_stream(&ingest, 21, VOXELD__V1__SENSOR__SENSOR_POINTS);
     refused_stream(&ingest, 22, VOXELD__V1__SENSOR__SENSOR_RANGE);
     refused_stream(&ingest, 23, VOXELD__V1__SENSOR__SENSOR_DEPTH);
+    refused_stream(&ingest, 24, VOXELD__V1__SENSOR__SENSOR_POINTS);
     vxd_peer_close(&ingest);
 }
 END_TEST
