@@ -117,47 +117,64 @@ VXK_FN void vxk_frame_bins(const struct vxk_frame_args *a, uint32_t i)
     a->s.strip[i] = b;
 }
 
+/* Where a point in sensor coordinates lies. */
+struct vxk_heading {
+    float rho2, d2;  /* squared distances from the sensor's axis, and from it */
+    float e, column; /* elevation; azimuth in columns */
+};
+VXK_FN struct vxk_heading vxk_lidar_heading(const struct vxk_frame *f, const struct vxk_vec3 *q)
+{
+    struct vxk_heading h;
+    h.rho2 = q->x * q->x + q->y * q->y;
+    h.d2 = h.rho2 + q->z * q->z;
+    h.e = vxk_atan2(q->z, vxk_sqrt(h.rho2));
+    h.column = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
+    return h;
+}
+
 /* Rows and columns of the bins whose centres a sphere can cover, and `slack` rad round it (columns may leave
  * [0, width): they go on at the other end of the turn); none (rect[1] < rect[0]) where no beam is.  0: too
  * near to say. */
-VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                          const struct vxk_vec3 *q, float r, float slack, int32_t rect[4])
+VXK_FN int vxk_heading_rect(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                            const struct vxk_heading *h, float r, float slack, int32_t rect[4])
 {
-    float rho2 = q->x * q->x + q->y * q->y, d2 = rho2 + q->z * q->z, r2 = r * r, rho, e, el_r, az_r, c;
-    if (d2 <= 2.0f * r2)
+    float r2 = r * r, el_r, az_r;
+    if (h->d2 <= 2.0f * r2)
         return 0;
-    rho = vxk_sqrt(rho2);
-    e = vxk_atan2(q->z, rho);
-    el_r = r / vxk_sqrt(d2 - r2) +
+    el_r = r / vxk_sqrt(h->d2 - r2) +
            (1e-4f + slack); /* tangent of the angular radius: never less than the angle */
     rect[0] = rect[2] = 0;
     rect[1] = -1;
     rect[3] = f->width - 1;
-    if (e - el_r > f->el_max || e + el_r < f->el_min)
+    if (h->e - el_r > f->el_max || h->e + el_r < f->el_min)
         return 1;
-    rect[0] = vxk_lidar_row(f, s, e + el_r);
-    rect[1] = vxk_lidar_row(f, s, e - el_r);
-    if (rho2 > 2.0f * r2) {
-        az_r = (r / vxk_sqrt(rho2 - r2) + (1e-4f + slack)) * vxk_abs(f->az_scale);
-        c = vxk_lidar_column(f, vxk_atan2(q->y, q->x));
+    rect[0] = vxk_lidar_row(f, s, h->e + el_r);
+    rect[1] = vxk_lidar_row(f, s, h->e - el_r);
+    if (h->rho2 > 2.0f * r2) {
+        az_r = (r / vxk_sqrt(h->rho2 - r2) + (1e-4f + slack)) * vxk_abs(f->az_scale);
         if (2.0f * az_r + 2.0f < f->az_turn) {
-            rect[2] = (int32_t)vxk_floor(c - az_r);
-            rect[3] = (int32_t)vxk_floor(c + az_r);
+            rect[2] = (int32_t)vxk_floor(h->column - az_r);
+            rect[3] = (int32_t)vxk_floor(h->column + az_r);
         }
     }
     return 1;
 }
+VXK_FN int vxk_lidar_rect(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                          const struct vxk_vec3 *q, float r, float slack, int32_t rect[4])
+{
+    struct vxk_heading h = vxk_lidar_heading(f, q);
+    return vxk_heading_rect(f, s, &h, r, slack, rect);
+}
 
 /* Bounds of the readings round a sphere; results as vxk_depth_bounds (*whole stays 0: beams leave gaps). */
-VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                            const struct vxk_vec3 *q, float r, const struct vxk_stride *by,
-                            struct vxk_bounds *b, int *whole)
+VXK_FN int vxk_heading_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                              const struct vxk_heading *h, float r, const struct vxk_stride *by,
+                              struct vxk_bounds *b)
 {
     int32_t rect[4], v0, v1, u0, u1, turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
     int level, shift;
-    *whole = 0;
     /* a beam clears half a voxel to either side */
-    if (!vxk_lidar_rect(f, s, q, r + 0.6f, f->skew_turn, rect))
+    if (!vxk_heading_rect(f, s, h, r + 0.6f, f->skew_turn, rect))
         return 2;
     if (rect[1] < rect[0])
         return 0;
@@ -171,14 +188,23 @@ VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_sp
     *b = vxk_bounds_none();
     for (int32_t v = (v0 >> shift) + by->y; v <= v1 >> shift; v += by->ny) {
         for (int part = -1; part <= 1; part++) {
-            int32_t l = vxk_maxi(u0 + part * turn, 0), h = vxk_mini(u1 + part * turn, f->width - 1);
-            if (l > h)
+            int32_t first = vxk_maxi(u0 + part * turn, 0), last = vxk_mini(u1 + part * turn, f->width - 1);
+            if (first > last)
                 continue;
-            for (int32_t u = (l >> shift) + by->x; u <= h >> shift; u += by->nx)
+            for (int32_t u = (first >> shift) + by->x; u <= last >> shift; u += by->nx)
                 vxk_bounds_join(b, &s->level[level][v * f->n_tx[level] + u]);
         }
     }
     return 1;
+}
+
+VXK_FN int vxk_lidar_bounds(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                            const struct vxk_vec3 *q, float r, const struct vxk_stride *by,
+                            struct vxk_bounds *b, int *whole)
+{
+    struct vxk_heading h = vxk_lidar_heading(f, q);
+    *whole = 0;
+    return vxk_heading_bounds(f, s, &h, r, by, b);
 }
 
 /* Cells that fewer beams than this may meet are asked beam by beam, others voxel by voxel.  Most bins of a
@@ -189,12 +215,19 @@ enum { VXK_FEW_BEAMS = 96, VXK_FEW_BINS = 1 << 15 };
 #define VXK_CELL_REACH 6.6f
 
 /* The bins whose beams may clear voxels of a cell round q (sensor coordinates); 0: too many. */
+VXK_FN int vxk_heading_bins(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                            const struct vxk_heading *h, int32_t rect[4])
+{
+    return vxk_heading_rect(f, s, h, VXK_CELL_REACH, s->skew.on ? VXK_SKEW_SLACK : 0.0f, rect) &&
+           (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) <=
+               (f->bins_are_rays ? VXK_FEW_BEAMS : VXK_FEW_BINS);
+}
+
 VXK_FN int vxk_cell_bins(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q,
                          int32_t rect[4])
 {
-    return vxk_lidar_rect(f, s, q, VXK_CELL_REACH, s->skew.on ? VXK_SKEW_SLACK : 0.0f, rect) &&
-           (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) <=
-               (f->bins_are_rays ? VXK_FEW_BEAMS : VXK_FEW_BINS);
+    struct vxk_heading h = vxk_lidar_heading(f, q);
+    return vxk_heading_bins(f, s, &h, rect);
 }
 
 /* Column u of a rectangle of bins, which may go on past either end of the turn; -1 outside of the image. */
@@ -213,6 +246,12 @@ VXK_FN float vxk_clear_to(const struct vxk_frame *f, float range)
     return range < VXK_D_OPEN ? range - f->clear : f->max_d;
 }
 
+/* No beam that clears anything in a cell at squared distance d2 ends nearer than this. */
+VXK_FN float vxk_cell_nearest(float d2)
+{
+    return vxk_sqrt(vxk_max(d2 - VXK_CELL_REACH * VXK_CELL_REACH, 0.0f)) - (VXK_CELL_REACH + 0.01f);
+}
+
 /* May a beam clear anything in the cell round q (sensor coordinates)?  Looks at ranges only (of several who
  * share the look, one must say yes).  A moving sensor's beams are left to vxk_frame_beams. */
 VXK_FN int vxk_lidar_reaches(const struct vxk_frame *f, const struct vxk_frame_space *s,
@@ -222,7 +261,7 @@ VXK_FN int vxk_lidar_reaches(const struct vxk_frame *f, const struct vxk_frame_s
     float d2 = q->x * q->x + q->y * q->y + q->z * q->z, nearest;
     if (s->skew.on || !vxk_cell_bins(f, s, q, rect))
         return 1;
-    nearest = vxk_sqrt(vxk_max(d2 - VXK_CELL_REACH * VXK_CELL_REACH, 0.0f)) - (VXK_CELL_REACH + 0.01f);
+    nearest = vxk_cell_nearest(d2);
     for (int32_t v = rect[0] + by->y; v <= rect[1]; v += by->ny) {
         for (int32_t u = rect[2] + by->x; u <= rect[3]; u += by->nx) {
             int32_t c = vxk_turned_column(f, u);
@@ -233,15 +272,21 @@ VXK_FN int vxk_lidar_reaches(const struct vxk_frame *f, const struct vxk_frame_s
     return 0;
 }
 
-/* Vector from the end of ray i to the end of ray j. */
-VXK_FN void vxk_ray_between(const struct vxk_frame_space *s, uint32_t i, uint32_t j, float e[3])
+/* Vector from the end of ray i to the end of ray p, which is number j. */
+VXK_FN void vxk_end_between(const struct vxk_frame_space *s, uint32_t i, const struct vxk_ray *ray,
+                            uint32_t j, const struct vxk_ray *p, float e[3])
 {
-    const struct vxk_ray *p = &s->ray[j], *ray = &s->ray[i];
     for (uint32_t k = 0; k < 3; k++) {
         e[k] = p->d[k] * p->r - ray->d[k] * ray->r;
         if (s->skew.on)
             e[k] += s->skew.origin[3 * (uint64_t)j + k] - s->skew.origin[3 * (uint64_t)i + k];
     }
+}
+
+/* Vector from the end of ray i to the end of ray j. */
+VXK_FN void vxk_ray_between(const struct vxk_frame_space *s, uint32_t i, uint32_t j, float e[3])
+{
+    vxk_end_between(s, i, &s->ray[i], j, &s->ray[j], e);
 }
 
 /* The ray of a bin that has one. */
@@ -303,13 +348,23 @@ VXK_FN int vxk_bin_hits(const struct vxk_frame_space *s, uint32_t bin)
     return s->depth[bin] > 0.0f && s->depth[bin] < VXK_D_OPEN;
 }
 
-/* The hit beside a bin's that its normal is taken from: side 0, 1 along the row, 2, 3 along the column; 0.4
- * voxel away or more. */
+/* The hit beside a bin's that its normal is taken from: side 0, 1 along the row, 2, 3 along the column; so
+ * many voxels away or more. */
+#define VXK_NORMAL_APART 0.4f
 VXK_FN uint32_t vxk_normal_side(const struct vxk_frame_args *a, uint32_t bin, int side)
 {
     int32_t row = (int32_t)bin / a->f.width, column = (int32_t)bin - row * a->f.width, to = side & 1 ? -1 : 1;
     return vxk_bin_neighbour(&a->f, &a->s, vxk_bin_ray(&a->f, &a->s, (int32_t)bin), row, column,
-                             side & 2 ? to : 0, side & 2 ? 0 : to, 0.4f);
+                             side & 2 ? to : 0, side & 2 ? 0 : to, VXK_NORMAL_APART);
+}
+
+/* Sets the normal of a ray in one store. */
+VXK_FN void vxk_ray_face(struct vxk_ray *ray, float x, float y, float z, float nd)
+{
+    ray->n[0] = x;
+    ray->n[1] = y;
+    ray->n[2] = z;
+    ray->nd = nd;
 }
 
 /* The normal at the end of a bin's ray from the hits on its four sides. */
@@ -340,9 +395,7 @@ VXK_FN void vxk_normal_from(const struct vxk_frame_args *a, uint32_t bin, const 
     nd *= l;
     if (nd > -0.02f) /* seen edge-on: the end point itself is doubtful */
         return;
-    for (int k = 0; k < 3; k++)
-        ray->n[k] = n[k] * l;
-    ray->nd = nd;
+    vxk_ray_face(ray, n[0] * l, n[1] * l, n[2] * l, nd);
 }
 
 /* Element: a bin.  The normal at its ray's end. */
@@ -357,14 +410,22 @@ VXK_FN void vxk_frame_normal(const struct vxk_frame_args *a, uint32_t i)
     vxk_normal_from(a, i, side);
 }
 
+/* Where ray i began, voxels from the corner of chunk oc. */
+VXK_FN void vxk_ray_origin(const struct vxk_frame_args *a, uint32_t i, float o[3])
+{
+    for (uint32_t k = 0; k < 3; k++) {
+        o[k] = a->f.t[k];
+        if (a->s.skew.on)
+            o[k] += a->s.skew.origin[3 * (uint64_t)i + k];
+    }
+}
+
 /* Walks the voxels of a ray's band: half a band to either side of its end (occupancy: the end's voxel). */
 VXK_FN void vxk_ray_band(const struct vxk_frame_args *a, uint32_t i, struct vxk_dda *w)
 {
     const struct vxk_ray *ray = &a->s.ray[i];
-    float half = a->f.mode == 0 ? a->f.trunc : 0.0f, o[3] = {a->f.t[0], a->f.t[1], a->f.t[2]};
-    if (a->s.skew.on)
-        for (uint32_t k = 0; k < 3; k++)
-            o[k] += a->s.skew.origin[3 * (uint64_t)i + k];
+    float half = a->f.mode == 0 ? a->f.trunc : 0.0f, o[3];
+    vxk_ray_origin(a, i, o);
     vxk_dda_init(w, o, ray->d, vxk_max(ray->r - half, 0.0f), ray->r + half, 1.0f);
 }
 
@@ -538,28 +599,33 @@ VXK_FN int32_t vxk_quantise(const struct vxk_frame *f, float sdf)
     return vxk_rint(vxk_min(vxk_max(sdf * f->q_scale, -32767.0f), 32767.0f));
 }
 
+/* What a ray that began at o says about voxel `at` (from chunk oc): its distance in stored units.  A voxel
+ * beside the ray is judged by the surface there, not by the ray. */
+VXK_FN int32_t vxk_hit_distance(const struct vxk_frame *f, const struct vxk_ray *ray, const float o[3],
+                                const int32_t at[3])
+{
+    float from_plane = 0.0f;
+    for (int k = 0; k < 3; k++)
+        from_plane += (((float)at[k] + 0.5f) - o[k]) * ray->n[k];
+    return vxk_quantise(f, from_plane - ray->r * ray->nd);
+}
+
 /* Element: a ray.  Adds its observation to the voxels of its band. */
 #define vxk_frame_hit_add_args vxk_frame_args
 VXK_FN void vxk_frame_hit_add(const struct vxk_frame_args *a, uint32_t i)
 {
     const struct vxk_ray *ray = &a->s.ray[i];
     struct vxk_band_walk b;
-    float o[3] = {a->f.t[0], a->f.t[1], a->f.t[2]};
+    float o[3];
     if (!vxk_band_walk_begin(&b, a, i))
         return;
-    if (a->s.skew.on)
-        for (uint32_t k = 0; k < 3; k++)
-            o[k] += a->s.skew.origin[3 * (uint64_t)i + k];
+    vxk_ray_origin(a, i, o);
     do {
-        float from_plane = 0.0f; /* a voxel beside the ray is judged by the surface there, not by the ray */
         uint32_t place = vxk_hit_place(&a->s, b.leaf, b.voxel);
-        int32_t q;
-        if (place == VXK_NONE)
-            continue;
-        for (int k = 0; k < 3; k++)
-            from_plane += (((float)b.w.i[k] + 0.5f) - o[k]) * ray->n[k];
-        q = vxk_quantise(&a->f, from_plane - ray->r * ray->nd);
-        vxk_atomic_add64(&a->s.acc[place], (1ull << 40) + (uint64_t)(uint32_t)(q + 32768));
+        if (place != VXK_NONE)
+            vxk_atomic_add64(&a->s.acc[place],
+                             (1ull << 40) +
+                                 (uint64_t)(uint32_t)(vxk_hit_distance(&a->f, ray, o, b.w.i) + 32768));
     } while (vxk_band_walk_next(&b, a));
 }
 

@@ -20,7 +20,21 @@ struct vxk_look {
     float lo, hi;     /* distances that it spans */
     struct vxk_bounds b;
 };
-/* q: its middle (sensor coordinates); r: of the sphere round it; half: of its edge. */
+/* A LiDAR's look at a cube whose middle lies at h; r: of the sphere round it. */
+VXK_FN struct vxk_look vxk_look_heading(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                                        const struct vxk_heading *h, float r, const struct vxk_stride *by)
+{
+    struct vxk_look o;
+    float d = vxk_sqrt(h->d2), reach = r + f->skew_reach;
+    o.b = vxk_bounds_none();
+    o.whole = 0;
+    o.found = vxk_heading_bounds(f, s, h, reach, by, &o.b);
+    o.lo = d - reach;
+    o.hi = d + reach;
+    return o;
+}
+
+/* q: the cube's middle (sensor coordinates); r: of the sphere round it; half: of its edge. */
 VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
                                       const struct vxk_vec3 *q, float r, float half,
                                       const struct vxk_stride *by)
@@ -31,9 +45,8 @@ VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vx
     if (f->sensor == VXK_SENSOR_DEPTH) {
         o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
     } else {
-        reach = r += f->skew_reach;
-        d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
-        o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
+        struct vxk_heading h = vxk_lidar_heading(f, q);
+        return vxk_look_heading(f, s, &h, r, by);
     }
     o.lo = d - reach;
     o.hi = d + reach;
@@ -280,10 +293,12 @@ VXK_FN struct vxk_vec3 vxk_cell_middle(const struct vxk_frame_args *a, uint32_t 
     return vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
 }
 
+/* Radius of the sphere round the centres of a cell's voxels, and a little more. */
+#define VXK_CELL_ROUND 6.1f
 VXK_FN struct vxk_look vxk_look_cell(const struct vxk_frame_args *a, const struct vxk_vec3 *middle,
                                      const struct vxk_stride *by)
 {
-    return vxk_frame_look(&a->f, &a->s, middle, 6.1f, 3.6f, by);
+    return vxk_frame_look(&a->f, &a->s, middle, VXK_CELL_ROUND, 3.6f, by);
 }
 
 /* What remains of a look at a cell when hits and what is free already are known.  *old: its word, or NULL. */

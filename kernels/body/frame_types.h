@@ -125,11 +125,24 @@ struct vxk_sample {
 };
 
 struct vxk_ray { /* LiDAR */
-    float d[3];  /* unit direction in map axes */
-    float r;     /* length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
-    float n[3];  /* unit normal of the surface at its end, towards the sensor; -d where the neighbours tell
-                    nothing */
-    float nd;    /* n . d */
+    VXK_ALIGN(16)
+    float d[3]; /* unit direction in map axes */
+    float r;    /* length in voxels (VXK_D_INVALID, VXK_D_OPEN) */
+    float n[3]; /* unit normal of the surface at its end, towards the sensor; -d where the neighbours tell
+                   nothing */
+    float nd;   /* n . d */
+};
+
+/* The voxels of a ray's band as the CUDA variants keep them: the first, and of up to VXK_TRAIL_STEPS steps
+ * the axes they go along. */
+enum { VXK_TRAIL_STEPS = 32 };
+struct vxk_trail {
+    VXK_ALIGN(16)
+    int32_t first[3];
+    uint32_t n;       /* voxels; more than VXK_TRAIL_STEPS + 1: the steps say not all of them */
+    uint32_t step[3]; /* bit k: step k goes along this axis */
+    uint32_t back;    /* bit a: steps along axis a go down */
+    uint32_t slot[4]; /* the chunks that it meets one after the other, in the table of touched chunks */
 };
 
 /* A part of the map that does not fade: a box of voxels, or a ball in that box. */
@@ -241,12 +254,13 @@ struct vxk_frame_space {
     const float *beam;      /* range images: cos, sin of columns, then cos, sin of rows */
     const uint32_t *row_of; /* [VXK_ROW_STEPS] row of an elevation, from the zenith down */
     struct vxk_ray *ray;
-    uint64_t *bin;        /* point sets: range bits << 32 | ray, smallest wins */
-    uint64_t *touch_key;  /* frame table of touched chunks */
-    uint64_t *touch_mask; /* [slot][64] touched cells */
-    uint32_t *touch_rank; /* [slot][64] touched leaves before each mask word */
-    uint64_t *hit_mask;   /* [touched leaf][8] voxels that a ray's band crossed */
-    uint32_t *hit_base;   /* [touched leaf] accumulators before it */
+    struct vxk_trail *trail; /* [rays] CUDA variants */
+    uint64_t *bin;           /* point sets: range bits << 32 | ray, smallest wins */
+    uint64_t *touch_key;     /* frame table of touched chunks */
+    uint64_t *touch_mask;    /* [slot][64] touched cells */
+    uint32_t *touch_rank;    /* [slot][64] touched leaves before each mask word */
+    uint64_t *hit_mask;      /* [touched leaf][8] voxels that a ray's band crossed */
+    uint32_t *hit_base;      /* [touched leaf] accumulators before it */
     uint64_t *hit_prefix; /* [touched leaf] hit voxels before mask word i (i = 1..7): 9 bits at 9 (i - 1) */
     uint64_t *acc;        /* [hit voxels] count << 40 | sum of (distance + 32768) */
     struct vxk_skew skew;

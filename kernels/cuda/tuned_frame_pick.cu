@@ -60,33 +60,76 @@ static __global__ void __launch_bounds__(THREADS)
 }
 VXK_TUNED_LAUNCH(frame_pick_word, pick_word, THREADS, THREADS / LANES, 16)
 
-/* LiDAR: four lanes a cell, for tiles and for bins.  Depth: a thread a cell, few tiles are behind one. */
+/* vxk_lidar_reaches for the lanes that ask, whose bins are rect, four lanes for each of them. */
+static __device__ __forceinline__ bool reaches(const struct vxk_frame_args *a, bool ask,
+                                               const int32_t rect[4], float nearest, uint32_t lane,
+                                               uint8_t *list)
+{
+    enum { AT_ONCE = VXK_WARP / CELL_LANES };
+    const uint32_t asked = __ballot_sync(VXK_FULL, ask), n = (uint32_t)__popc(asked),
+                   rank = (uint32_t)__popc(asked & ((1u << lane) - 1));
+    bool yes = false;
+    if (ask)
+        list[rank] = (uint8_t)lane;
+    __syncwarp();
+    for (uint32_t k0 = 0; k0 < n; k0 += AT_ONCE) {
+        uint32_t k = k0 + lane / CELL_LANES, of = list[min(k, n - 1)], says;
+        int32_t v = __shfl_sync(VXK_FULL, rect[0], (int)of), v1 = __shfl_sync(VXK_FULL, rect[1], (int)of),
+                u0 = __shfl_sync(VXK_FULL, rect[2], (int)of) + (int32_t)(lane % CELL_LANES),
+                u1 = __shfl_sync(VXK_FULL, rect[3], (int)of);
+        float from = __shfl_sync(VXK_FULL, nearest, (int)of);
+        bool found = false;
+        for (; v <= v1 && !found; v++)
+            for (int32_t u = u0; u <= u1; u += CELL_LANES) {
+                int32_t c = vxk_turned_column(&a->f, u);
+                found |= c >= 0 && vxk_clear_to(&a->f, a->s.depth[v * a->f.width + c]) >= from;
+            }
+        says = __ballot_sync(VXK_FULL, found);
+        if (rank / AT_ONCE == k0 / AT_ONCE)
+            yes = says >> (rank % AT_ONCE * CELL_LANES) & ((1u << CELL_LANES) - 1);
+    }
+    __syncwarp();
+    return yes;
+}
+
+/* A LiDAR's cells, one a lane. */
+static __device__ __forceinline__ void pick_lidar(const struct vxk_frame_args *a, uint32_t i, bool on,
+                                                  uint32_t lane, uint8_t *list)
+{
+    const struct vxk_stride all = {0, 0, 1, 1};
+    const struct vxk_word *old = NULL;
+    int32_t rect[4] = {0, -1, 0, -1};
+    float nearest = 0.0f;
+    uint32_t may = on ? vxk_cell_may(a, i, VXK_MAY_FREE, &old) : 0;
+    bool ask = false;
+    if (may) { /* there is something that a look can change */
+        struct vxk_vec3 q = vxk_cell_middle(a, i);
+        struct vxk_heading h = vxk_lidar_heading(&a->f, &q);
+        struct vxk_look o = vxk_look_heading(&a->f, &a->s, &h, VXK_CELL_ROUND, &all);
+        may = (may & VXK_MAY_HIT) | (vxk_look_says(&a->f, &o) & ~(uint32_t)VXK_MAY_HIT);
+        ask = may && !(may & VXK_MAY_HIT) && !a->s.skew.on && vxk_heading_bins(&a->f, &a->s, &h, rect);
+        nearest = vxk_cell_nearest(h.d2);
+    }
+    if (__any_sync(VXK_FULL, ask) && !reaches(a, ask, rect, nearest, lane, list) && ask)
+        may = 0;
+    if (on)
+        vxk_take_cell(a, i, may, old);
+}
+
+/* A thread a cell; few tiles are behind one. */
 static __global__ void __launch_bounds__(THREADS)
     pick_cell(const __grid_constant__ struct vxk_frame_pick_cell_args a, uint32_t n, const uint32_t *n_dev,
               uint32_t per)
 {
     vxk_kernel_begin();
+    __shared__ uint8_t lists[THREADS / VXK_WARP][VXK_WARP];
     uint32_t end = vxk_launch_end(n, n_dev, per);
-    if (a.f.sensor == VXK_SENSOR_DEPTH) {
-        for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < end; i += gridDim.x * THREADS)
+    for (uint32_t base = blockIdx.x * THREADS; base < end; base += gridDim.x * THREADS) {
+        uint32_t i = base + threadIdx.x;
+        if (a.f.sensor == VXK_SENSOR_LIDAR)
+            pick_lidar(&a, min(i, end - 1), i < end, threadIdx.x & 31, lists[threadIdx.x / VXK_WARP]);
+        else if (i < end)
             vxk_frame_pick_cell(&a, i);
-        return;
-    }
-    for (uint32_t base = blockIdx.x * THREADS / CELL_LANES; base < end;
-         base += gridDim.x * THREADS / CELL_LANES) {
-        uint32_t i = base + threadIdx.x / CELL_LANES, at = min(i, end - 1), may, reached, lanes;
-        struct vxk_stride by = own_stride(CELL_LANES);
-        struct vxk_vec3 q = vxk_cell_middle(&a, at);
-        struct vxk_look o = vxk_look_cell(&a, &q, &by);
-        const struct vxk_word *old;
-        may = vxk_cell_may(&a, at, shared_look(&a.f, &o, CELL_LANES), &old);
-        reached = may && !(may & VXK_MAY_HIT) && vxk_lidar_reaches(&a.f, &a.s, &q, &by);
-        lanes = __ballot_sync(VXK_FULL, reached) >> (threadIdx.x & 31 & ~(CELL_LANES - 1)) &
-                ((1u << CELL_LANES) - 1);
-        if (!(may & VXK_MAY_HIT) && !lanes)
-            may = 0;
-        if (threadIdx.x % CELL_LANES == 0 && i < end)
-            vxk_take_cell(&a, i, may, old);
     }
 }
-VXK_TUNED_LAUNCH(frame_pick_cell, pick_cell, THREADS, THREADS / CELL_LANES, 16)
+VXK_TUNED_LAUNCH(frame_pick_cell, pick_cell, THREADS, THREADS, 16)
