@@ -1,5 +1,6 @@
 /*
- * clean.h - depth images with distortion, mask, weights or edge filter (internal to core); kernels/body/frame_clean.h.
+ * clean.h - depth images with distortion, mask, weights or edge filter (internal to core);
+ * kernels/body/frame_clean.h.
  */
 #ifndef VX__CLEAN_H
 #define VX__CLEAN_H
