@@ -145,7 +145,8 @@ case $mode in
         through_daemon street "$work/street.vxwl" 0.2 tsdf 4
         if [ -d "$data" ]; then
             through_daemon redkitchen "$data/rgbd_7scenes_redkitchen_150" 0.05 tsdf 5
-            { printf 'P5\n640 480\n255\n' && yes 'weights of pixels' | head -c 307200; } >"$work/mask.pgm"
+            # any bytes will do for weights
+            { printf 'P5\n640 480\n255\n' && head -c 307200 "$work/room.vxwl"; } >"$work/mask.pgm"
             through_daemon weighted "$data/rgbd_7scenes_redkitchen_150" 0.05 tsdf 5 --weights "$work/mask.pgm" --weight-white 110
             through_daemon kitti00 "$data/lidar_kitti00_6" 0.2 tsdf 2
         fi
