@@ -137,6 +137,7 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
                        f->height, (unsigned long long)bytes, (unsigned long long)f->data_bytes);
     if (f->sensor == VX_DEPTH) {
         VX_TRY_RET(check_camera(f, detail));
+        VX_TRY_RET(vx__weights_check(f, detail));
     } else if (f->sensor == VX_RANGE) {
         VX_TRY_RET(check_range_image(f, detail));
     }

@@ -133,6 +133,7 @@ enum vx_encoding {
 };
 
 enum { VX_MAX_POSES = 64 };
+#define VX_MAX_WEIGHT 1e6f /* of a pixel */
 
 struct vx_pose {
     int64_t offset_ns;    /* from the frame's stamp */
@@ -156,6 +157,9 @@ struct vx_frame {
                          this share of its depth, is not used; 0: all are, else 0.001 .. 1 */
     const uint8_t
         *mask; /* depth: [height][width] 0 = not used; NULL: all are.  What is not used counts as 0 */
+    /* depth: [height][width] 0 .. VX_MAX_WEIGHT, how much a pixel counts; NULL: 1.  0 = not used, as in
+     * `mask`. TSDF: what it saw weighs so many times as much, rounded, 1 .. 255; without weights 1 .. 16. */
+    const float *weight;
     enum vx_encoding encoding;
     double units_per_m; /* VX_U16; 1e-6 .. 1e9 */
     const void *data;   /* depth [height][width], points [n][3] f32, range [height][width] f32; the caller's

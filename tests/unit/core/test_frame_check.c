@@ -190,16 +190,28 @@ END_TEST
 START_TEST(clean_depth)
 {
     static const uint8_t mask[12 * 8];
+    static float weights[12 * 8];
     REFUSE(VX_DEPTH, f.distortion[0] = NAN, "distortion");
     REFUSE(VX_DEPTH, f.distortion[4] = 1e3, "distortion");
     REFUSE(VX_DEPTH, f.edge_jump = -0.1, "edge_jump");
     REFUSE(VX_DEPTH, f.edge_jump = 1.5, "edge_jump");
     REFUSE(VX_DEPTH, f.edge_jump = NAN, "edge_jump");
     ACCEPT(VX_DEPTH, (f.distortion[1] = -0.2, f.edge_jump = 0.05, f.mask = mask));
+    ACCEPT(VX_DEPTH, (f.weight = weights, f.mask = mask));
+    for (int k = 0; k < 12 * 8; k += 95) { /* the first and the last pixel */
+        static const float bad[] = {NAN, INFINITY, -INFINITY, -1, -1e-30f, 1.0001e6f, 1e38f};
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            weights[k] = bad[i];
+            REFUSE(VX_DEPTH, f.weight = weights, "weight");
+        }
+        weights[k] = k ? VX_MAX_WEIGHT : -0.0f;
+    }
+    ACCEPT(VX_DEPTH, f.weight = weights);
     for (enum vx_sensor s = VX_POINTS; s <= VX_RANGE; s++) {
         REFUSE(s, f.distortion[3] = 0.1, "distortion");
         REFUSE(s, f.edge_jump = 0.05, "edge_jump");
         REFUSE(s, f.mask = mask, "mask");
+        REFUSE(s, f.weight = weights, "weight");
     }
 }
 END_TEST
