@@ -225,4 +225,12 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
         }
     }
 }
-VXK_TUNED_LAUNCH_IF(frame_cell, cell, THREADS, WARPS, 16, !a->fade.on)
+extern "C" cudaError_t vxk_cuda_tuned_frame_cell(const struct vxk_cuda_launch *l)
+{
+    const struct vxk_frame_cell_args *a = (const struct vxk_frame_cell_args *)l->args;
+    if (a->fade.on)
+        return cudaErrorNotSupported;
+    if (a->f.sensor == VXK_SENSOR_LIDAR && a->f.carve)
+        return cudaSuccess; /* frame_beams has made these masks */
+    return vxk_launch_tuned(l, cell, *a, vxk_blocks_for(l, l->n, WARPS, 16), THREADS);
+}

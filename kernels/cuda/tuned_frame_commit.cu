@@ -237,28 +237,22 @@ static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_fram
     return v;
 }
 
-/* hits: the lane's word of the touched leaf's mask and the accumulators before it. */
-static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_frame_args *a, uint32_t hit,
-                                                           uint32_t band_word, uint32_t band_before,
-                                                           uint32_t free_word, uint32_t n, int state,
-                                                           uint32_t v)
+/* A voxel's value after a LiDAR frame; acc: of a voxel in some ray's band, where there is one. */
+static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_frame_args *a, bool band,
+                                                           bool freed, uint64_t acc, int state, uint32_t v)
 {
-    uint32_t bit = n & 31, band = band_word >> bit & 1, freed = free_word >> bit & 1 & ~band;
     struct vxk_obs o;
     int gone;
-    if (!(band | (state == VXK_ACTIVE ? freed : 0)))
+    if (!(band | (state == VXK_ACTIVE && freed)))
         return v;
     o.what = (int32_t)vxk_what(band, 0, freed);
     o.q = 0;
     o.weight = 1;
-    if (band) {
-        uint32_t place = a->s.hit_base[hit] + band_before + (uint32_t)__popc(band_word & ((1u << bit) - 1));
-        if (place < a->s.room_hit)
-            o.q = vxk_hit_mean(a->s.acc[place], &o.weight);
-        o.weight = vxk_mini(o.weight, 255);
-    } else {
+    if (!band)
         o.q = vxk_quantise(&a->f, a->f.trunc);
-    }
+    else if (acc)
+        o.q = vxk_hit_mean(acc, &o.weight);
+    o.weight = vxk_mini(o.weight, 255);
     return vxk_merge(&a->f, state, v, &o, &gone);
 }
 
@@ -331,29 +325,46 @@ static __device__ __forceinline__ void update_depth(const struct vxk_frame_args 
     }
 }
 
-/* The same for a LiDAR frame: hits and beams are marked already. */
+/* The same for a LiDAR frame, 128 at a time: hits and beams are marked already. */
 static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args *a, uint32_t hit,
                                                     uint32_t work, uint2 seen, const struct lane_leaf *now,
                                                     const struct lane_leaf *old, const uint16_t *list,
                                                     uint32_t lane)
 {
-    uint32_t band_word = 0, free_word = 0, band_before, n_band;
-    if (hit < a->s.room_touch_leaf)
+    enum { AT_ONCE = 4 };
+    uint32_t band_word = 0, free_word = 0, first = 0, band_before, n_band;
+    if (hit < a->s.room_touch_leaf) {
         band_word = ((const uint32_t *)&a->s.hit_mask[(uint64_t)hit * 8])[lane & 15];
+        first = a->s.hit_base[hit];
+    }
     if (a->f.carve)
         free_word = ((const uint32_t *)a->s.clear)[(uint64_t)work * 16 + (lane & 15)];
-    band_before = vxk_lane_ranks(band_word, lane, &n_band);
-    for (uint32_t k0 = 0; k0 < now->n; k0 += VXK_WARP) {
-        uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, w = n >> 5, v;
-        int state = old_state(a, old, n, k < now->n, &v);
-        uint32_t band_w = __shfl_sync(VXK_FULL, band_word, (int)w),
-                 free_w = __shfl_sync(VXK_FULL, free_word, (int)w),
-                 band_b = __shfl_sync(VXK_FULL, band_before, (int)w);
-        if (k >= now->n)
-            continue;
-        if (plane_seen(seen, n))
-            v = new_value_lidar(a, hit, band_w, band_b, free_w, n, state, v);
-        a->values[value_index(now, k)] = v;
+    band_before = first + vxk_lane_ranks(band_word, lane, &n_band);
+    for (uint32_t k0 = 0; k0 < now->n; k0 += AT_ONCE * VXK_WARP) {
+        uint32_t value[AT_ONCE];
+        uint64_t acc[AT_ONCE];
+        int state[AT_ONCE];
+        bool band[AT_ONCE], freed[AT_ONCE];
+#pragma unroll
+        for (uint32_t h = 0; h < AT_ONCE; h++) {
+            uint32_t k = k0 + h * VXK_WARP + lane, n = k < now->n ? list[k] : 0, w = n >> 5, bit = n & 31;
+            uint32_t band_w = __shfl_sync(VXK_FULL, band_word, (int)w),
+                     free_w = __shfl_sync(VXK_FULL, free_word, (int)w),
+                     place = __shfl_sync(VXK_FULL, band_before, (int)w) +
+                             (uint32_t)__popc(band_w & ((1u << bit) - 1));
+            const bool asked = k < now->n && plane_seen(seen, n);
+            state[h] = old_state(a, old, n, k < now->n, &value[h]);
+            band[h] = asked && band_w >> bit & 1;
+            freed[h] = asked && !band[h] && free_w >> bit & 1;
+            acc[h] = band[h] && place < a->s.room_hit ? a->s.acc[place] : 0;
+        }
+#pragma unroll
+        for (uint32_t h = 0; h < AT_ONCE; h++) {
+            uint32_t k = k0 + h * VXK_WARP + lane;
+            if (k < now->n)
+                a->values[value_index(now, k)] =
+                    new_value_lidar(a, band[h], freed[h], acc[h], state[h], value[h]);
+        }
     }
 }
 

@@ -250,25 +250,78 @@ static __global__ void __launch_bounds__(THREADS)
 }
 VXK_TUNED_LAUNCH(frame_hit_add, hit_add, THREADS, VXK_WARP, 64)
 
-/* A warp a touched leaf. */
-static __global__ void __launch_bounds__(THREADS)
+/* Places for the touched leaves of a block's words, taken at once; marks are emptied in whole lines. */
+enum { RANK_THREADS = 256 };
+static __global__ void __launch_bounds__(RANK_THREADS)
+    touch_rank(const __grid_constant__ struct vxk_frame_touch_rank_args a, uint32_t n, const uint32_t *n_dev,
+               uint32_t per)
+{
+    vxk_kernel_begin();
+    __shared__ uint32_t sums[RANK_THREADS / VXK_WARP], begin;
+    uint32_t end = vxk_launch_end(n, n_dev, per), t = threadIdx.x;
+    for (uint64_t base = (uint64_t)blockIdx.x * RANK_THREADS; base < end;
+         base += (uint64_t)gridDim.x * RANK_THREADS) {
+        uint32_t i = (uint32_t)base + t, own = i < end ? vxk_popc64(a.s.touch_mask[i]) : 0, total, upto, last;
+        upto = vxk_block_upto(own, sums, &total);
+        if (!total)
+            continue;
+        if (t == 0)
+            begin = vxk_atomic_add32(&a.s.c->n_touch_leaf, total);
+        __syncthreads();
+        if (own)
+            a.s.touch_rank[i] = begin + upto - own;
+        last = min(begin + total, a.s.room_touch_leaf);
+        for (uint32_t k = begin * 8 + t; k < last * 8; k += RANK_THREADS)
+            a.s.hit_mask[k] = 0;
+        __syncthreads(); /* `begin` was read */
+    }
+}
+VXK_TUNED_LAUNCH(frame_touch_rank, touch_rank, RANK_THREADS, RANK_THREADS, 16)
+
+/* Sum over this lane and those before it in its half of the warp. */
+static __device__ __forceinline__ uint32_t half_upto(uint32_t x, uint32_t lane)
+{
+    for (uint32_t o = 1; o < 16; o <<= 1) {
+        uint32_t y = __shfl_up_sync(VXK_FULL, x, o, 16);
+        if ((lane & 15) >= o)
+            x += y;
+    }
+    return x;
+}
+
+/* Half a warp a touched leaf, a lane a word of its mask; a block takes places for its leaves at once. */
+enum { ROOM_THREADS = 256, ROOM_LEAVES = ROOM_THREADS / 16 };
+static __global__ void __launch_bounds__(ROOM_THREADS)
     hit_room(const __grid_constant__ struct vxk_frame_hit_room_args a, uint32_t n, const uint32_t *n_dev,
              uint32_t per)
 {
     vxk_kernel_begin();
-    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31;
-    for (uint32_t i = blockIdx.x * WARPS + threadIdx.x / VXK_WARP; i < end; i += gridDim.x * WARPS) {
-        uint32_t word = lane < 16 ? ((const uint32_t *)a.s.hit_mask)[(uint64_t)i * 16 + lane] : 0, count,
-                 before = vxk_lane_ranks(word, lane, &count), first = 0;
-        uint64_t prefix = vxk_lane_prefix(before, lane);
-        if (lane == 0) {
-            first = vxk_atomic_add32(&a.s.c->n_hit_voxels, count);
-            a.s.hit_base[i] = first;
-            a.s.hit_prefix[i] = prefix;
+    __shared__ uint32_t sums[ROOM_THREADS / VXK_WARP], begin;
+    uint32_t end = vxk_launch_end(n, n_dev, per), t = threadIdx.x, lane = t & 31, j = t & 15;
+    for (uint32_t base = blockIdx.x * ROOM_LEAVES; base < end; base += gridDim.x * ROOM_LEAVES) {
+        uint32_t i = base + t / 16, own, before, upto, total, last, lo, hi;
+        uint64_t prefix;
+        own = i < end ? vxk_popc32(((const uint32_t *)a.s.hit_mask)[(uint64_t)i * 16 + j]) : 0;
+        before = half_upto(own, lane) - own;
+        upto = vxk_block_upto(own, sums, &total);
+        if (t == 0)
+            begin = total ? vxk_atomic_add32(&a.s.c->n_hit_voxels, total) : 0;
+        prefix = j >= 2 && !(j & 1) ? (uint64_t)before << (9 * (j / 2 - 1)) : 0;
+        lo = (uint32_t)prefix;
+        hi = (uint32_t)(prefix >> 32);
+        for (int o = 1; o < 16; o <<= 1) {
+            lo |= __shfl_xor_sync(VXK_FULL, lo, o);
+            hi |= __shfl_xor_sync(VXK_FULL, hi, o);
         }
-        first = __shfl_sync(VXK_FULL, first, 0);
-        for (uint32_t k = first + lane; k < first + count && k < a.s.room_hit; k += VXK_WARP)
+        __syncthreads();
+        if (j == 0 && i < end) {
+            a.s.hit_base[i] = begin + upto - own;
+            a.s.hit_prefix[i] = (uint64_t)hi << 32 | lo;
+        }
+        last = min(begin + total, a.s.room_hit);
+        for (uint32_t k = begin + t; k < last; k += ROOM_THREADS)
             a.s.acc[k] = 0;
+        __syncthreads(); /* `begin` was read */
     }
 }
-VXK_TUNED_LAUNCH(frame_hit_room, hit_room, THREADS, WARPS, 16)
+VXK_TUNED_LAUNCH(frame_hit_room, hit_room, ROOM_THREADS, ROOM_LEAVES, 8)
