@@ -260,8 +260,12 @@ static void print_report(const struct play *p, const struct vxc_reader_info *inf
         printf("warning: in %" PRIu64 " frames every reading was beyond the maximum range of %g m: %s?\n",
                t->n_beyond, info->sensing.max_range_m,
                depth ? "wrong --depth-scale" : "are the points in the sensor's own coordinates");
-    if (p->colour && info->n_colours > 0)
-        printf("%-22s of %" PRIu64 " frames\n", "colour", info->n_colours - info->n_colours_lost);
+    if (p->colour)
+        printf("%-22s of %" PRIu64 " frames%s\n", "colour", info->n_colours - info->n_colours_lost,
+               info->n_colours ? "" : ": the map keeps colours, and the set brings none that are read");
+    if (p->colour && info->n_colours_missing > 0)
+        printf("warning: %" PRIu64 " frames have no colour image, the first of them %s\n",
+               info->n_colours_missing, info->colour_missing);
     if (info->n_colours_lost > 0)
         printf("warning: the colours of %" PRIu64 " frames could not be used: %s\n", info->n_colours_lost,
                info->colour_why);
@@ -290,6 +294,10 @@ static int json_report(const struct play *p, const struct vxc_reader_info *info,
     json_number(&j, "file_ms_per_frame", info->n_frames ? 1e3 * t->reading_s / (double)info->n_frames : 0);
     json_counts(&j, "readings", &t->readings);
     json_u64(&j, "frames_with_colour", p->colour ? info->n_colours - info->n_colours_lost : 0);
+    json_u64(&j, "frames_without_colour", p->colour ? info->n_frames - info->n_colours : 0);
+    json_u64(&j, "colours_not_used", info->n_colours_lost);
+    if (info->n_colours_lost > 0)
+        json_text(&j, "colours_not_used_why", info->colour_why);
     json_u64(&j, "frames_all_beyond", t->n_beyond);
     json_u64(&j, "frames_without_readings", t->n_empty);
     json_begin(&j, "notes", '[');
@@ -433,7 +441,7 @@ static vx_err choose_colour(struct cli *cli, struct play *p, struct vxc_reader *
                             struct vx_detail *detail)
 {
     struct vxc_map_info map;
-    if (p->no_colour || vxc_reader_get_info(reader)->n_colours == 0)
+    if (p->no_colour)
         return VX_OK;
     VX_TRY_RET(vxc_map_get_info(cli->client, p->map, &map, detail));
     p->colour = map.params.colour;
