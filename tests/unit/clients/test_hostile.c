@@ -20,8 +20,10 @@ static uint32_t random_below(uint32_t n)
 /* Opens and reads everything; whatever is wrong must be told in words.  Returns the number of good frames. */
 static unsigned read_all(const char *name, enum vxc_format format)
 {
-    struct vxc_reader_options o = {
-        .format = format, .has_intrinsics = true, .intrinsics = {5, 5, 1, 1}, .max_frames = 50};
+    struct vxc_reader_options o = {.format = format,
+                                   .has_intrinsics = format != VXC_KITTI && format < VXC_PCD,
+                                   .intrinsics = {5, 5, 1, 1},
+                                   .max_frames = 50};
     struct vxc_reader *r;
     struct vx_detail detail = {"", ""};
     unsigned good = 0;
