@@ -168,8 +168,8 @@ static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_fram
     if (!a->f.carve)
         s.near = s.free = 0;
     if (s.surface | s.thin | (state == VXK_ACTIVE ? s.near | s.free : 0)) {
-        struct vxk_obs obs =
-            vxk_obs_depth(&a->f, vxk_what(s.surface | s.thin, s.near, s.free), s.thin, sample, at->says.front, at->z);
+        struct vxk_obs obs = vxk_obs_depth(&a->f, vxk_what(s.surface | s.thin, s.near, s.free), s.thin,
+                                           sample, at->says.front, at->z);
         v = vxk_merge(&a->f, state, v, &obs, &gone);
     }
     return v;

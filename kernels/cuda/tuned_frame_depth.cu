@@ -319,8 +319,8 @@ static __device__ __forceinline__ uint32_t new_value(const struct vxk_frame_args
     int gone;
     if (!a->f.carve)
         s.near = s.free = 0;
-    obs =
-        vxk_obs_depth(&a->f, vxk_what(s.surface | s.thin, s.near, s.free), s.thin, &r->sample, r->at.says.front, r->at.z);
+    obs = vxk_obs_depth(&a->f, vxk_what(s.surface | s.thin, s.near, s.free), s.thin, &r->sample,
+                        r->at.says.front, r->at.z);
     v = vxk_merge(&a->f, r->state, r->value, &obs, &gone);
     return s.surface | s.thin | ((r->state == VXK_ACTIVE) & (s.near | s.free)) ? v : r->value;
 }
