@@ -167,6 +167,7 @@ void vxc_reader_close(struct vxc_reader *reader)
     vxc__picture_fini(&reader->picture);
     vxc__cloud_fini(&reader->cloud);
     vxc__weights_fini(reader);
+    vxc__deskew_fini(reader);
     free(reader);
 }
 
@@ -284,7 +285,7 @@ static vx_err read_cloud(struct vxc_reader *r, struct vxc_frame *frame, const ch
     if (r->use_colour && r->payload == VXC__RAW4)
         frame->intensity = r->cloud.fourth;
     frame->data_bytes = (uint64_t)r->cloud.n * 3 * sizeof *r->cloud.xyz;
-    return VX_OK;
+    return vxc__deskew(r, frame, detail);
 }
 
 /* Pose, then payload, of an item. */
