@@ -563,20 +563,22 @@ class Stream:
     def close(self):
         self.client._streams.pop(self.id, None)
 
-    def send(self, readings, pose, stamp_ns=None, mask=None, colour=None, label=None):
+    def send(self, readings, pose, stamp_ns=None, mask=None, colour=None, label=None, weight=None):
         """Sends one frame and returns its number, as soon as there is credit for it.
 
         readings: depth [height][width], float32 metres or uint16; or points [n][3].  pose: map_T_sensor, 4 x 4 (or 3 x 4),
         or x y z qx qy qz qw.  stamp_ns: not before the last one's; None: now.  mask: uint8 [height][width], 0 = not used.
-        colour: uint8 [..., 3] and label: uint8, one for each reading, in maps that keep them.
+        colour: uint8 [..., 3] and label: uint8, one for each reading, in maps that keep them.  weight: float32 [height][width],
+        how much a pixel counts, 0 = not used.
         """
         frame, payloads = self._frame(readings, pose)
         frame.frame.stamp_ns = time.time_ns() if stamp_ns is None else int(stamp_ns)
         shape = numpy.asarray(readings).shape[:2 if self.sensor == "SENSOR_DEPTH" else 1]
-        for channel, values, tail in (("MASK", mask, ()), ("COLOUR", colour, (3,)), ("LABEL", label, ())):
+        for channel, values, tail, dtype in (("MASK", mask, (), "u1"), ("COLOUR", colour, (3,), "u1"), ("LABEL", label, (), "u1"),
+                                             ("WEIGHT", weight, (), "<f4")):
             if values is None:
                 continue
-            values = numpy.ascontiguousarray(values, dtype=numpy.uint8)
+            values = numpy.ascontiguousarray(values, dtype=dtype)
             if values.shape != shape + tail:
                 raise ValueError(f"{channel.lower()} has the shape {values.shape}, not {shape + tail}")
             frame.frame.channels.append(_CHANNELS["CHANNEL_" + channel])

@@ -183,13 +183,18 @@ def refusals(client):
     stream.flush()
     check(stream.n_integrated == 1, "a good frame behind refused ones")
     stream.close()
-    # Colours and labels, and a mask that leaves nothing.
+    # Colours and labels, a mask and weights that leave nothing, a weight that is none.
     client.create_map("tinted", voxel_size_m=0.05, colour=True, label=True)
     acks = []
     with client.stream_depth("tinted", 50, 50, 31.5, 23.5, on_ack=acks.append) as stream:
         stream.send(image, numpy.eye(4), 0, colour=numpy.full((48, 64, 3), 9), label=numpy.full((48, 64), 4))
         stream.send(image, numpy.eye(4), 1, mask=numpy.zeros((48, 64)))
-    check(acks[0].warnings == [] and acks[1].readings["zero"] == 48 * 64, f"channels: {acks}")
+        stream.send(image, numpy.eye(4), 2, weight=numpy.zeros((48, 64)))
+        stream.send(image, numpy.eye(4), 3, weight=numpy.full((48, 64), 0.5))
+        stream.send(image, numpy.eye(4), 4, weight=numpy.full((48, 64), -0.5))
+        refused("INVALID_ARGUMENT", "a weight is 0 .not used. to", stream.flush)
+    check(acks[0].warnings == [] and acks[1].readings["zero"] == acks[2].readings["zero"] == 48 * 64, f"channels: {acks}")
+    check(acks[3].readings["used"] == 48 * 64 and len(acks) == 4, f"weights: {acks}")
     check('"label":4' in ctl("--json", "explain", "tinted", "0", "0", "2"), "the label is not in the map")
 
 
