@@ -141,7 +141,8 @@ VXK_FN void vxk_frame_gate(const struct vxk_frame_args *a, uint32_t i)
     (void)i;
     if (a->f.sensor == VXK_SENSOR_LIDAR)
         fits = fits && !n->table_full && n->n_touch_chunk * 2 <= s->touch_slots &&
-               n->n_touch_leaf <= s->room_touch_leaf && n->n_hit_voxels <= s->room_hit;
+               n->n_touch_leaf <= s->room_touch_leaf && n->n_hit_voxels <= s->room_hit &&
+               n->n_band <= s->room_band && n->n_group <= s->room_group;
     for (int k = 0; k < VXK_N_PAGE_KINDS; k++)
         fits = fits && n->n_new[k] <= a->n_fresh[k] && n->n_old[k] <= a->room_old[k];
     need = (uint64_t)n->n_new[VXK_PAGE_CHUNK] * sizeof(struct vxk_chunk) +
