@@ -4,6 +4,7 @@
 #include "../body/kernels.h"
 #include "../vxk.h"
 #include "tuned_band.h"
+#include "tuned_cell.h"
 #include "tuned_normal.h"
 
 /* The arguments are copied so that the compiler knows that no store of the body changes them. */

@@ -369,22 +369,26 @@ static void vxk_cpu_frame_hit_mark(const struct vxk_frame_args *a, uint32_t begi
 /* Adds up a leaf's groups: its mask, and a sum for each voxel in it. */
 VXK_FN void vxk_band_sum(const struct vxk_frame_args *a, uint32_t leaf, uint64_t sum[512])
 {
-    uint64_t prefix = 0, mask[8];
-    uint32_t n = 0, place;
+    uint64_t prefix = 0, mask[8] = {0};
+    uint32_t n = 0, place, n_hit = 0;
+    uint16_t hit[513];
     for (uint32_t k = a->s.hit_base[leaf]; k != VXK_NONE; k = a->s.group[k].next) {
         const struct vxk_band_group *g = &a->s.group[k];
         const uint32_t *item = &a->s.band[g->first];
-        for (uint32_t j = 0; j < g->n; j++)
-            sum[item[j] & 511] += (1ull << 40) + (item[j] >> 9);
+        for (uint32_t j = 0; j < g->n; j++) {
+            const uint32_t voxel = item[j] & 511;
+            const uint64_t so_far = sum[voxel];
+            hit[n_hit] = (uint16_t)voxel;
+            n_hit += !so_far;
+            sum[voxel] = so_far + (1ull << 40) + (item[j] >> 9);
+        }
     }
+    for (uint32_t k = 0; k < n_hit; k++)
+        mask[hit[k] >> 6] |= 1ull << (hit[k] & 63);
     for (uint32_t x = 0; x < 8; x++) {
-        uint64_t m = 0;
-        for (uint32_t k = 0; k < 64; k++)
-            m |= (uint64_t)(sum[x << 6 | k] != 0) << k;
-        mask[x] = m;
         if (x)
             prefix |= (uint64_t)n << (9 * (x - 1));
-        n += vxk_popc64(m);
+        n += vxk_popc64(mask[x]);
     }
     place = vxk_atomic_add32(&a->s.c->n_hit_voxels, n);
     a->s.hit_base[leaf] = place;
