@@ -71,12 +71,10 @@ VXK_FN_WOVEN vxk_i8 vxk_rint8(vxk_f8 a)
 {
     return (vxk_i8)(a + 12582912.0f) - 0x4b400000;
 }
-/* Records of eight floats, as columns: o[k] holds number k of the eight records at p[0 .. 7]. */
-VXK_FN_WOVEN void vxk_columns8(const float *const p[8], vxk_f8 o[8])
+/* Eight rows of eight: o[k] holds number k of each. */
+VXK_FN_WOVEN void vxk_transpose8(const vxk_f8 r[8], vxk_f8 o[8])
 {
-    vxk_f8 r[8], s[8], t[8];
-    for (int k = 0; k < 8; k++)
-        r[k] = vxk_load8(p[k]);
+    vxk_f8 s[8], t[8];
     for (int k = 0; k < 8; k += 2) {
         s[k] = __builtin_shufflevector(r[k], r[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
         s[k + 1] = __builtin_shufflevector(r[k], r[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
@@ -91,6 +89,19 @@ VXK_FN_WOVEN void vxk_columns8(const float *const p[8], vxk_f8 o[8])
         o[k] = __builtin_shufflevector(t[k], t[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
         o[k + 4] = __builtin_shufflevector(t[k], t[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
+}
+/* The same of rows in memory. */
+VXK_FN_WOVEN void vxk_columns8(const float *const p[8], vxk_f8 o[8])
+{
+    vxk_f8 r[8];
+    for (int k = 0; k < 8; k++)
+        r[k] = vxk_load8(p[k]);
+    vxk_transpose8(r, o);
+}
+/* The first n lanes. */
+VXK_FN_WOVEN vxk_m8 vxk_first8(uint32_t n)
+{
+    return (vxk_m8)((vxk_i8){0, 1, 2, 3, 4, 5, 6, 7} < (vxk_i8)vxk_bits8(n));
 }
 
 #endif

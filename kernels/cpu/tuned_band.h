@@ -115,7 +115,7 @@ VXK_FN void vxk_band_end(struct vxk_band_store *s)
 VXK_FN_WOVEN struct vxk_band_cell *vxk_band_place(struct vxk_band_store *s, uint32_t key)
 {
     struct vxk_band_cell *c = &s->cell[key * 2654435761u >> 26];
-    if (c->key != key || c->n > VXK_BAND_KEPT - 24) {
+    if (c->key != key || c->n > VXK_BAND_KEPT - 32) {
         if (c->n)
             vxk_band_write(s, c);
         c->key = key;
@@ -171,8 +171,7 @@ VXK_FN_WOVEN vxk_d4 vxk_band_begin(const struct vxk_band_walk8 *w, int k, int h,
 
 /* Begins the bands of rays i .. i + n - 1 (n <= 8); 0: none has one.  The other lanes stand still. */
 VXK_FN_WOVEN int vxk_band_walk_begin8(struct vxk_band_walk8 *w, const struct vxk_frame_args *a, uint32_t i,
-                                      uint32_t n, vxk_m8 *on, struct vxk_band_step *first_voxel,
-                                      vxk_d4 at[3][2])
+                                      uint32_t n, vxk_m8 *on, vxk_d4 at[3][2])
 {
     const vxk_d4 none = vxk_all4(1e300), one = vxk_all4(1.0);
     const float half = a->f.mode == 0 ? a->f.trunc : 0.0f;
@@ -180,12 +179,11 @@ VXK_FN_WOVEN int vxk_band_walk_begin8(struct vxk_band_walk8 *w, const struct vxk
     float origin[3][8];
     vxk_f8 c[8], t0, t1;
     vxk_d4 begin[2];
-    (void)first_voxel;
     for (uint32_t k = 0; k < 8; k++)
         ray[k] = a->s.ray[i + (k < n ? k : n - 1)].d;
     vxk_columns8(ray, c);
     *on = vxk_less8(vxk_all8(0.0f), c[3]) & vxk_less8(c[3], vxk_all8(VXK_D_OPEN)) &
-          (vxk_m8)((vxk_i8){0, 1, 2, 3, 4, 5, 6, 7} < (vxk_i8)vxk_bits8(n));
+          vxk_first8(n);
     if (!vxk_some8(*on))
         return 0;
     for (uint32_t m = 0; m < 3; m++) {
@@ -260,47 +258,83 @@ VXK_FN_WOVEN void vxk_band_observe8(const struct vxk_band_walk8 *w, const vxk_d4
     vxk_store_bits8(o->key, (vxk_m8)((i[0] >> 3) << 21 | (i[1] >> 3 & 2047) << 10 | (i[2] >> 3 & 1023)));
 }
 
-/* Keeps what one of the eight observed, steps 0 .. n - 1. */
-VXK_FN_WOVEN void vxk_band_keep(struct vxk_band_store *s, const struct vxk_band_step *step, uint32_t lane,
-                                uint32_t n)
-{
-    uint32_t k = 0;
-    while (k < n) {
-        const uint32_t key = step[k].key[lane];
-        struct vxk_band_cell *c = vxk_band_place(s, key);
-        uint32_t *to = &c->item[c->n];
-        do
-            *to++ = step[k++].item[lane];
-        while (k < n && step[k].key[lane] == key);
-        c->n = (uint32_t)(to - c->item);
-    }
-}
-
-static void vxk_band_walk8(struct vxk_band_store *s, uint32_t i, uint32_t n)
-{
-    const struct vxk_frame_args *a = s->a;
+/* Where the eight go, and what they observe on the way. */
+struct vxk_band_path {
     struct vxk_band_step step[VXK_BAND_STEPS];
+    uint32_t item[8][VXK_BAND_STEPS + 8]; /* the same, ray by ray */
+    uint32_t length[8];
+    uint32_t turns[2][8]; /* bit k: step k (and 32 + k) is in another cell than the one before it */
+};
+
+/* Walks; gives the number of steps of the longest. */
+VXK_FN_WOVEN uint32_t vxk_band_go8(const struct vxk_frame_args *a, uint32_t i, uint32_t n,
+                                   struct vxk_band_path *o)
+{
     struct vxk_band_walk8 w;
     const float q_scale = a->f.q_scale;
     vxk_d4 at[3][2];
-    vxk_l4 on[2], count[2] = {{0}, {0}};
-    vxk_m8 begun;
-    uint32_t met[8];
-    if (!vxk_band_walk_begin8(&w, a, i, n, &begun, step, at))
-        return;
-    vxk_store_bits8(met, begun);
-    vxk_band_observe8(&w, at, q_scale, &step[0]);
-    for (uint32_t k = 1; k < VXK_BAND_STEPS; k++) {
+    vxk_l4 on[2], count[2];
+    vxk_m8 begun, turns[2] = {vxk_bits8(0), vxk_bits8(0)}, last, key;
+    uint32_t k = 1;
+    if (!vxk_band_walk_begin8(&w, a, i, n, &begun, at))
+        return 0;
+    count[0] = count[1] = (vxk_l4)vxk_all4(0.0);
+    vxk_band_observe8(&w, at, q_scale, &o->step[0]);
+    __builtin_memcpy(&last, o->step[0].key, sizeof last);
+    for (; k < VXK_BAND_STEPS; k++) {
         vxk_band_walk_next8(&w, on, at);
         if (!vxk_some4(on[0] | on[1]))
             break;
         count[0] -= on[0];
         count[1] -= on[1];
-        vxk_band_observe8(&w, at, q_scale, &step[k]);
+        vxk_band_observe8(&w, at, q_scale, &o->step[k]);
+        __builtin_memcpy(&key, o->step[k].key, sizeof key);
+        turns[k >> 5] |= (vxk_m8)(key != last) & vxk_bits8(1u << (k & 31));
+        last = key;
     }
-    for (uint32_t lane = 0; lane < n; lane++)
-        if (met[lane])
-            vxk_band_keep(s, step, lane, 1 + (uint32_t)count[lane >> 2][lane & 3]);
+    vxk_store_bits8(o->length, begun);
+    for (uint32_t lane = 0; lane < 8; lane++)
+        o->length[lane] = o->length[lane] ? 1 + (uint32_t)count[lane >> 2][lane & 3] : 0;
+    vxk_store_bits8(o->turns[0], turns[0]);
+    vxk_store_bits8(o->turns[1], turns[1]);
+    return k;
+}
+
+/* Keeps what one of the eight observed: whole vectors are copied, and what is too much is overwritten. */
+VXK_FN_WOVEN void vxk_band_keep(struct vxk_band_store *s, const struct vxk_band_path *p, uint32_t lane)
+{
+    const uint32_t length = p->length[lane];
+    uint64_t turns = p->turns[0][lane] | (uint64_t)p->turns[1][lane] << 32;
+    turns = length < 64 ? (turns & ((1ull << length) - 1)) | 1ull << length : turns;
+    for (uint32_t k = 0; k < length;) {
+        const uint32_t next = turns ? vxk_ctz64(turns) : length, n = next - k;
+        struct vxk_band_cell *c = vxk_band_place(s, p->step[k].key[lane]);
+        const uint32_t *from = &p->item[lane][k];
+        uint32_t *to = &c->item[c->n];
+        vxk_copy8(to, from);
+        for (uint32_t j = 8; j < n; j += 8)
+            vxk_copy8(to + j, from + j);
+        c->n += n;
+        turns &= turns - 1;
+        k = next;
+    }
+}
+
+static void vxk_band_walk8(struct vxk_band_store *s, uint32_t i, uint32_t n)
+{
+    struct vxk_band_path p;
+    const uint32_t steps = vxk_band_go8(s->a, i, n, &p);
+    for (uint32_t k = 0; k < steps; k += 8) {
+        const float *row[8];
+        vxk_f8 ray[8];
+        for (uint32_t j = 0; j < 8; j++)
+            row[j] = (const float *)p.step[vxk_minu(k + j, steps - 1)].item;
+        vxk_columns8(row, ray);
+        for (uint32_t lane = 0; lane < 8; lane++)
+            vxk_store8((float *)&p.item[lane][k], ray[lane]);
+    }
+    for (uint32_t lane = 0; lane < n && steps; lane++)
+        vxk_band_keep(s, &p, lane);
 }
 
 static void vxk_cpu_frame_touch(const struct vxk_frame_args *args, uint32_t begin, uint32_t end)

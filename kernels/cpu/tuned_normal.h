@@ -1,46 +1,13 @@
 /*
- * tuned_normal.h - bins of LiDAR rays and the normals at their ends, eight at a time.
- *
- * The ends of the rays are written to arrays of their own, with the columns on either side of a row again
- * beyond its ends, so that neighbours are loads without a question.  Where nothing ends there is a NAN, which
- * no comparison holds for.
+ * tuned_normal.h - normals at the ends of LiDAR rays, eight columns of a row at a time (frame_normal).
  */
 #ifndef VXK_CPU_TUNED_NORMAL_H
 #define VXK_CPU_TUNED_NORMAL_H
 
-#include "lanes.h"
-
-#include <math.h>
+#include "tuned_ray.h"
 
 /* Steps along a row or column that a neighbour may lie away (vxk_bin_neighbour). */
 enum { VXK_SIDE_STEPS = 16 };
-
-static void vxk_cpu_frame_bins(const struct vxk_frame_args *args, uint32_t begin, uint32_t end)
-{
-    const struct vxk_frame_args a = *args;
-    const int32_t width = a.f.width;
-    for (uint32_t i = begin; i < end; i++) {
-        const int32_t row = (int32_t)i / a.f.n_tx[0], u0 = ((int32_t)i - row * a.f.n_tx[0]) * VXK_TILE,
-                      u1 = vxk_mini(u0 + VXK_TILE, width);
-        vxk_frame_bins(&a, i);
-        if (!a.s.end[0] || a.s.skew.on)
-            continue;
-        for (int32_t u = u0; u < u1; u++) {
-            const uint64_t bin = (uint64_t)row * (uint64_t)width + (uint64_t)u;
-            const int64_t at = (int64_t)row * (int64_t)a.s.end_stride + VXK_END_APRON + u;
-            const struct vxk_ray *ray =
-                vxk_bin_hits(&a.s, (uint32_t)bin) ? &a.s.ray[vxk_bin_ray(&a.f, &a.s, (int32_t)bin)] : 0;
-            for (int k = 0; k < 3; k++) {
-                const float x = ray ? ray->d[k] * ray->r : NAN, beside = a.f.full_turn ? x : NAN;
-                a.s.end[k][at] = x;
-                if (u < VXK_END_APRON)
-                    a.s.end[k][at + width] = beside;
-                if (u >= width - VXK_END_APRON)
-                    a.s.end[k][at - width] = beside;
-            }
-        }
-    }
-}
 
 /* Vectors from eight ends to the first at least 0.4 voxels away in steps of `by`, at most n of them; none: e[0]
  * is NAN. */
@@ -87,7 +54,7 @@ VXK_FN_APART void vxk_normal8(const struct vxk_frame_args *a, int32_t row, int32
     const uint32_t bin = (uint32_t)(row * a->f.width + column);
     const float *record[8];
     vxk_f8 side[4][3], c[8], tu[3], tv[3], nu[3], nv[3], o[3], l, nd;
-    vxk_m8 on = (vxk_m8)(from[0] == from[0]) & (vxk_m8)((vxk_i8){0, 1, 2, 3, 4, 5, 6, 7} < (vxk_i8)vxk_bits8(n)), u, v;
+    vxk_m8 on = (vxk_m8)(from[0] == from[0]) & vxk_first8(n), u, v;
     uint32_t is[8], ray[8];
     float out[4][8];
     if (!vxk_some8(on))
