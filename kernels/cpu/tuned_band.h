@@ -211,44 +211,41 @@ VXK_FN_WOVEN int vxk_band_walk_begin8(struct vxk_band_walk8 *w, const struct vxk
             w->rate[m][h] = vxk_keep4(moves, one / vxk_where4(moves, d[h], one));
             at[m][h] = vxk_band_begin(w, m, h, vxk_keep4(moves, d[h]), begin[h]);
             w->step[m][h] = vxk_where4(up, one, -one);
-            w->behind[m][h] = vxk_keep4(up, one);
+            w->behind[m][h] = vxk_keep4(up | ~moves, one);
             w->plane[m][h] = at[m][h] + w->behind[m][h];
-            w->t[m][h] = vxk_where4(moves, (w->plane[m][h] - w->o[m][h]) * w->rate[m][h], none);
-            /* what stands still does so at a plane that is never reached */
+            /* what stands still does so in front of a plane that it never reaches */
             w->rate[m][h] = vxk_where4(moves, w->rate[m][h], none);
+            w->t[m][h] = (w->plane[m][h] - w->o[m][h]) * w->rate[m][h];
         }
     }
     return 1;
 }
 
-/* To the next voxels: lanes that get to one. */
+/* To the next voxels (vxk_dda_span): lanes that get to one. */
 VXK_FN_WOVEN void vxk_band_walk_next8(struct vxk_band_walk8 *w, vxk_l4 on[2], vxk_d4 at[3][2])
 {
     for (int h = 0; h < 2; h++) {
-        const vxk_l4 c0 = (vxk_l4)(w->t[0][h] < w->end[h]);
-        vxk_d4 least = vxk_where4(c0, w->t[0][h], w->end[h]);
-        const vxk_l4 c1 = (vxk_l4)(w->t[1][h] < least);
-        least = vxk_where4(c1, w->t[1][h], least);
-        const vxk_l4 c2 = (vxk_l4)(w->t[2][h] < least), goes[3] = {c0 & ~c1 & ~c2, c1 & ~c2, c2};
-        on[h] = c0 | c1 | c2;
+        const vxk_d4 t0 = w->t[0][h], t1 = w->t[1][h], t2 = w->t[2][h];
+        const vxk_l4 b10 = (vxk_l4)(t1 < t0), b20 = (vxk_l4)(t2 < t0), b21 = (vxk_l4)(t2 < t1),
+                     goes[3] = {(vxk_l4)(t0 < w->end[h]) & ~(b10 | b20), (vxk_l4)(t1 < w->end[h]) & b10 & ~b21,
+                                (vxk_l4)(t2 < w->end[h]) & b20 & b21};
+        on[h] = goes[0] | goes[1] | goes[2];
         for (int m = 0; m < 3; m++) {
             w->plane[m][h] = w->plane[m][h] + vxk_keep4(goes[m], w->step[m][h]);
-            w->t[m][h] = vxk_where4(goes[m], (w->plane[m][h] - w->o[m][h]) * w->rate[m][h], w->t[m][h]);
+            w->t[m][h] = (w->plane[m][h] - w->o[m][h]) * w->rate[m][h];
             at[m][h] = w->plane[m][h] - w->behind[m][h];
         }
     }
 }
 
 /* What the eight observe of the voxels that they are in. */
-VXK_FN_WOVEN void vxk_band_observe8(const struct vxk_band_walk8 *w, const vxk_d4 at[3][2], float q_scale,
+VXK_FN_WOVEN void vxk_band_observe8(const struct vxk_band_walk8 *w, const vxk_f8 x[3], float q_scale,
                                     struct vxk_band_step *o)
 {
-    vxk_f8 x[3], plane;
+    vxk_f8 plane;
     vxk_i8 i[3], q;
-    for (int m = 0; m < 3; m++) {
-        x[m] = vxk_narrow8(at[m]);
+    for (int m = 0; m < 3; m++)
         i[m] = __builtin_convertvector(x[m], vxk_i8);
-    }
     plane = ((x[0] + 0.5f) - w->from[0]) * w->n[0];
     plane = plane + ((x[1] + 0.5f) - w->from[1]) * w->n[1];
     plane = plane + ((x[2] + 0.5f) - w->from[2]) * w->n[2];
@@ -272,24 +269,26 @@ VXK_FN_WOVEN uint32_t vxk_band_go8(const struct vxk_frame_args *a, uint32_t i, u
 {
     struct vxk_band_walk8 w;
     const float q_scale = a->f.q_scale;
-    vxk_d4 at[3][2];
+    vxk_f8 at[VXK_BAND_STEPS][3];
+    vxk_d4 now[3][2];
     vxk_l4 on[2], count[2];
     vxk_m8 begun, turns[2] = {vxk_bits8(0), vxk_bits8(0)}, last, key;
-    uint32_t k = 1;
-    if (!vxk_band_walk_begin8(&w, a, i, n, &begun, at))
+    uint32_t steps = 0;
+    if (!vxk_band_walk_begin8(&w, a, i, n, &begun, now))
         return 0;
     count[0] = count[1] = (vxk_l4)vxk_all4(0.0);
-    vxk_band_observe8(&w, at, q_scale, &o->step[0]);
-    __builtin_memcpy(&last, o->step[0].key, sizeof last);
-    for (; k < VXK_BAND_STEPS; k++) {
-        vxk_band_walk_next8(&w, on, at);
-        if (!vxk_some4(on[0] | on[1]))
-            break;
+    do {
+        for (int m = 0; m < 3; m++)
+            at[steps][m] = vxk_narrow8(now[m]);
+        vxk_band_walk_next8(&w, on, now);
         count[0] -= on[0];
         count[1] -= on[1];
-        vxk_band_observe8(&w, at, q_scale, &o->step[k]);
+    } while (++steps < VXK_BAND_STEPS && vxk_some4(on[0] | on[1]));
+    for (uint32_t k = 0; k < steps; k++) {
+        vxk_band_observe8(&w, at[k], q_scale, &o->step[k]);
         __builtin_memcpy(&key, o->step[k].key, sizeof key);
-        turns[k >> 5] |= (vxk_m8)(key != last) & vxk_bits8(1u << (k & 31));
+        if (k)
+            turns[k >> 5] |= (vxk_m8)(key != last) & vxk_bits8(1u << (k & 31));
         last = key;
     }
     vxk_store_bits8(o->length, begun);
@@ -297,7 +296,7 @@ VXK_FN_WOVEN uint32_t vxk_band_go8(const struct vxk_frame_args *a, uint32_t i, u
         o->length[lane] = o->length[lane] ? 1 + (uint32_t)count[lane >> 2][lane & 3] : 0;
     vxk_store_bits8(o->turns[0], turns[0]);
     vxk_store_bits8(o->turns[1], turns[1]);
-    return k;
+    return steps;
 }
 
 /* Keeps what one of the eight observed: whole vectors are copied, and what is too much is overwritten. */
@@ -409,6 +408,13 @@ VXK_FN void vxk_band_sum(const struct vxk_frame_args *a, uint32_t leaf, uint64_t
     for (uint32_t k = a->s.hit_base[leaf]; k != VXK_NONE; k = a->s.group[k].next) {
         const struct vxk_band_group *g = &a->s.group[k];
         const uint32_t *item = &a->s.band[g->first];
+        if (g->next != VXK_NONE) {
+            const struct vxk_band_group *next = &a->s.group[g->next];
+            for (uint32_t j = 0; j < next->n; j += 16)
+                vxk_prefetch(&a->s.band[next->first + j]);
+            if (next->next != VXK_NONE)
+                vxk_prefetch(&a->s.group[next->next]);
+        }
         for (uint32_t j = 0; j < g->n; j++) {
             const uint32_t voxel = item[j] & 511;
             const uint64_t so_far = sum[voxel];

@@ -77,12 +77,20 @@ struct vxk_leaf_values {
     uint32_t n_hit;
 };
 
+VXK_FN_WOVEN void vxk_copy_some(uint32_t *to, const uint32_t *from, uint32_t n)
+{
+    uint32_t k = 0;
+    for (; k + 8 <= n; k += 8)
+        vxk_copy8(to + k, from + k);
+    for (; k < n; k++)
+        to[k] = from[k];
+}
 /* The first n values of a leaf, from its pages or into them. */
 VXK_FN void vxk_values_from(const uint32_t *values, const struct vxk_leaf *l, uint32_t n, uint32_t *to)
 {
     for (uint32_t k = 0; k < n;) {
         uint32_t run = vxk_minu(n - k, VXK_VALUES_A_PAGE - ((l->first + k) & 255));
-        __builtin_memcpy(to + k, values + vxk_leaf_value_index(l, k), run * sizeof *to);
+        vxk_copy_some(to + k, values + vxk_leaf_value_index(l, k), run);
         k += run;
     }
 }
@@ -90,7 +98,7 @@ VXK_FN void vxk_values_into(uint32_t *values, const struct vxk_leaf *l, uint32_t
 {
     for (uint32_t k = 0; k < n;) {
         uint32_t run = vxk_minu(n - k, VXK_VALUES_A_PAGE - ((l->first + k) & 255));
-        __builtin_memcpy(values + vxk_leaf_value_index(l, k), from + k, run * sizeof *from);
+        vxk_copy_some(values + vxk_leaf_value_index(l, k), from + k, run);
         k += run;
     }
 }
@@ -170,7 +178,7 @@ VXK_FN void vxk_plane_values(const struct vxk_frame_args *a, const struct vxk_vi
     uint64_t band, freed;
     vxk_plane_masks(a, view, x, &band, &freed);
     if (active == was) {
-        __builtin_memcpy(&v->now[rank], &v->was[from], vxk_popc64(active) * sizeof v->now[0]);
+        vxk_copy_some(&v->now[rank], &v->was[from], vxk_popc64(active));
     } else {
         uint32_t at = rank;
         for (uint64_t m = active; m; m &= m - 1) {
@@ -221,7 +229,7 @@ VXK_FN void vxk_leaf_values_of(const struct vxk_frame_args *a, uint32_t i, struc
         if (a->s.seen[work * 8 + x])
             vxk_plane_values(a, &view, l, old, x, rank, v);
         else if (more)
-            __builtin_memcpy(&v->now[rank], &v->was[vxk_leaf_rank(old, x << 6)], more * sizeof v->now[0]);
+            vxk_copy_some(&v->now[rank], &v->was[vxk_leaf_rank(old, x << 6)], more);
         rank += more;
     }
     vxk_hits_merge(a, v);
