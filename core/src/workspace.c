@@ -113,7 +113,8 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
     const bool lidar = f->sensor == VXK_SENSOR_LIDAR;
     uint64_t bins = (uint64_t)f->width * (uint64_t)f->height, rays = (uint64_t)frame->width * frame->height;
     const bool banded = lidar && map->device->backend == VXK_CPU;
-    const uint64_t end_stride = (uint64_t)f->width + 2 * VXK_END_APRON, ends = end_stride * (uint64_t)f->height;
+    const uint64_t end_stride = (uint64_t)f->width + 2 * VXK_END_APRON,
+                   ends = end_stride * (uint64_t)f->height;
     const struct need base[] = {
         {&w->zeroed, zeroed_bytes(w, lidar)},
         {&w->image, frame->data_bytes},

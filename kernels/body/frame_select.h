@@ -28,6 +28,10 @@ VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vx
     struct vxk_look o;
     float d = q->z, reach = vxk_min(r, half * f->spread);
     o.b = vxk_bounds_none();
+    o.found = o.whole = 0;
+    o.lo = o.hi = 0.0f;
+    if (f->sensor == VXK_SENSOR_LIDAR && !f->carve)
+        return o; /* which cells rays hit is in the table of touched chunks: there is nothing to find */
     if (f->sensor == VXK_SENSOR_DEPTH) {
         o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
     } else {

@@ -202,7 +202,7 @@ struct vxk_frame_counters {
     uint32_t n_chunk, n_word,
         n_work; /* list lengths; more than a list's room: the host enlarges it and runs again */
     uint32_t n_touch_chunk, n_touch_leaf, n_hit_voxels, table_full;
-    uint32_t n_band, n_group; /* of the lists below: struct vxk_band_group */
+    uint32_t n_band, n_group;          /* of the lists below: struct vxk_band_group */
     uint32_t n_new[VXK_N_PAGE_KINDS];  /* pages that the new versions need */
     uint32_t n_old[VXK_N_PAGE_KINDS];  /* pages that they replace */
     uint32_t at_old[VXK_N_PAGE_KINDS]; /* cursors of the retired lists */

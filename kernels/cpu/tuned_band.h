@@ -3,8 +3,8 @@
  *
  * The bodies walk every band three times (touched cells, hit voxels, sums), because a GPU must know how much
  * there is before it can add up side by side.  Here eight rays walk at once, and write down what they observe
- * cell by cell; then each touched cell adds up its own, so that nothing but lists is shared.  Cells, masks and
- * sums are those of the bodies.
+ * cell by cell; then each touched cell adds up its own, so that nothing but lists is shared.  Cells, masks
+ * and sums are those of the bodies.
  */
 #ifndef VXK_CPU_TUNED_BAND_H
 #define VXK_CPU_TUNED_BAND_H
@@ -126,9 +126,9 @@ VXK_FN_WOVEN struct vxk_band_cell *vxk_band_place(struct vxk_band_store *s, uint
 /* Eight rays on their way. */
 struct vxk_band_walk8 {
     vxk_d4 o[3][2], rate[3][2];
-    vxk_d4 plane[3][2]; /* that each will cross next on an axis, */
-    vxk_d4 t[3][2];     /* where; */
-    vxk_d4 step[3][2];  /* 1 or -1 */
+    vxk_d4 plane[3][2];  /* that each will cross next on an axis, */
+    vxk_d4 t[3][2];      /* where; */
+    vxk_d4 step[3][2];   /* 1 or -1 */
     vxk_d4 behind[3][2]; /* from the plane to the voxel in front of it */
     vxk_d4 end[2];
     vxk_f8 from[3], n[3], off; /* of the observation: origin, normal, distance of the surface */
@@ -139,34 +139,36 @@ struct vxk_band_step {
     uint32_t item[8], key[8];
 };
 
-/* The voxel that a ray's band begins with, along one axis. */
-VXK_FN_WOVEN vxk_d4 vxk_band_begin(const struct vxk_band_walk8 *w, int k, int h, vxk_d4 d, vxk_d4 t0)
+/* The voxel that a ray's band begins with, along one axis; *wrong: lanes where the planes beside it, which
+ * have the last word, say otherwise. */
+VXK_FN_WOVEN vxk_d4 vxk_band_begin(vxk_d4 o, vxk_d4 rate, vxk_l4 moves, vxk_l4 up, vxk_d4 d, vxk_d4 t0,
+                                   vxk_l4 *wrong)
 {
-    const vxk_d4 zero = vxk_all4(0.0), one = vxk_all4(1.0), o = w->o[k][h], rate = w->rate[k][h];
-    const vxk_l4 moves = (vxk_l4)(rate != zero), up = (vxk_l4)(d > zero);
-    vxk_d4 x = vxk_where4(moves, o + d * t0, o), i = __builtin_convertvector(__builtin_convertvector(x, vxk_i4), vxk_d4);
-    vxk_d4 here, next;
-    vxk_l4 wrong;
+    const vxk_d4 one = vxk_all4(1.0), x = o + d * t0;
+    vxk_d4 i = __builtin_convertvector(__builtin_convertvector(x, vxk_i4), vxk_d4), here, next;
     i = i - vxk_keep4((vxk_l4)(i > x), one);
     here = (i - o) * rate;
     next = ((i + one) - o) * rate;
-    /* the planes beside it have the last word (vxk_dda_locate) */
-    wrong = (up & ~((vxk_l4)(here <= t0) & (vxk_l4)(next > t0))) |
-            (~up & ~((vxk_l4)(next < t0) & (vxk_l4)(here >= t0)));
-    wrong &= moves;
-    if (vxk_some4(wrong)) {
-        for (int lane = 0; lane < 4; lane++) {
-            struct vxk_dda one_axis;
-            if (!wrong[lane])
-                continue;
-            one_axis.t = t0[lane];
-            one_axis.o[0] = o[lane];
-            one_axis.d[0] = d[lane];
-            one_axis.rate[0] = rate[lane];
-            i[lane] = (double)vxk_dda_locate(&one_axis, 0, -(1 << 29), (1 << 29) - 1, d[lane] > 0.0);
-        }
-    }
+    *wrong = moves & ~((up & (vxk_l4)(here <= t0) & (vxk_l4)(next > t0)) |
+                       (~up & (vxk_l4)(next < t0) & (vxk_l4)(here >= t0)));
     return i;
+}
+/* Puts such lanes right. */
+static __attribute__((noinline)) void vxk_band_locate(struct vxk_band_walk8 *w, const vxk_d4 t0[2],
+                                                      const vxk_l4 wrong[3][2], const vxk_d4 d[3][2],
+                                                      vxk_d4 at[3][2])
+{
+    for (int k = 0; k < 24; k++) {
+        const int m = k >> 3, h = k >> 2 & 1, lane = k & 3;
+        struct vxk_dda axis;
+        if (!wrong[m][h][lane])
+            continue;
+        axis.t = t0[h][lane];
+        axis.o[0] = w->o[m][h][lane];
+        axis.d[0] = d[m][h][lane];
+        axis.rate[0] = w->rate[m][h][lane];
+        at[m][h][lane] = (double)vxk_dda_locate(&axis, 0, -(1 << 29), (1 << 29) - 1, axis.d[0] > 0.0);
+    }
 }
 
 /* Begins the bands of rays i .. i + n - 1 (n <= 8); 0: none has one.  The other lanes stand still. */
@@ -178,12 +180,12 @@ VXK_FN_WOVEN int vxk_band_walk_begin8(struct vxk_band_walk8 *w, const struct vxk
     const float *ray[8];
     float origin[3][8];
     vxk_f8 c[8], t0, t1;
-    vxk_d4 begin[2];
+    vxk_d4 begin[2], d[3][2];
+    vxk_l4 wrong[3][2], any = (vxk_l4)vxk_all4(0.0);
     for (uint32_t k = 0; k < 8; k++)
         ray[k] = a->s.ray[i + (k < n ? k : n - 1)].d;
     vxk_columns8(ray, c);
-    *on = vxk_less8(vxk_all8(0.0f), c[3]) & vxk_less8(c[3], vxk_all8(VXK_D_OPEN)) &
-          vxk_first8(n);
+    *on = vxk_less8(vxk_all8(0.0f), c[3]) & vxk_less8(c[3], vxk_all8(VXK_D_OPEN)) & vxk_first8(n);
     if (!vxk_some8(*on))
         return 0;
     for (uint32_t m = 0; m < 3; m++) {
@@ -202,19 +204,26 @@ VXK_FN_WOVEN int vxk_band_walk_begin8(struct vxk_band_walk8 *w, const struct vxk
     vxk_widen8(vxk_keep8(*on, t0), begin);
     vxk_widen8(t1, w->end);
     for (int m = 0; m < 3; m++) {
-        vxk_d4 d[2];
         vxk_widen8(w->from[m], w->o[m]);
-        vxk_widen8(c[m], d);
+        vxk_widen8(c[m], d[m]);
         for (int h = 0; h < 2; h++) {
-            const vxk_l4 moves = (vxk_l4)(d[h] > vxk_all4(1e-30)) | (vxk_l4)(d[h] < vxk_all4(-1e-30)),
-                         up = (vxk_l4)(d[h] > vxk_all4(0.0));
-            w->rate[m][h] = vxk_keep4(moves, one / vxk_where4(moves, d[h], one));
-            at[m][h] = vxk_band_begin(w, m, h, vxk_keep4(moves, d[h]), begin[h]);
-            w->step[m][h] = vxk_where4(up, one, -one);
-            w->behind[m][h] = vxk_keep4(up | ~moves, one);
-            w->plane[m][h] = at[m][h] + w->behind[m][h];
+            const vxk_l4 moves = (vxk_l4)(d[m][h] > vxk_all4(1e-30)) | (vxk_l4)(d[m][h] < vxk_all4(-1e-30)),
+                         up = (vxk_l4)(d[m][h] > vxk_all4(0.0));
+            d[m][h] = vxk_keep4(moves, d[m][h]);
+            w->rate[m][h] = one / vxk_where4(moves, d[m][h], none);
+            at[m][h] = vxk_band_begin(w->o[m][h], w->rate[m][h], moves, up, d[m][h], begin[h], &wrong[m][h]);
+            any |= wrong[m][h];
             /* what stands still does so in front of a plane that it never reaches */
             w->rate[m][h] = vxk_where4(moves, w->rate[m][h], none);
+            w->step[m][h] = vxk_where4(up, one, -one);
+            w->behind[m][h] = vxk_keep4(up | ~moves, one);
+        }
+    }
+    if (vxk_some4(any))
+        vxk_band_locate(w, begin, wrong, d, at);
+    for (int m = 0; m < 3; m++) {
+        for (int h = 0; h < 2; h++) {
+            w->plane[m][h] = at[m][h] + w->behind[m][h];
             w->t[m][h] = (w->plane[m][h] - w->o[m][h]) * w->rate[m][h];
         }
     }
@@ -227,8 +236,8 @@ VXK_FN_WOVEN void vxk_band_walk_next8(struct vxk_band_walk8 *w, vxk_l4 on[2], vx
     for (int h = 0; h < 2; h++) {
         const vxk_d4 t0 = w->t[0][h], t1 = w->t[1][h], t2 = w->t[2][h];
         const vxk_l4 b10 = (vxk_l4)(t1 < t0), b20 = (vxk_l4)(t2 < t0), b21 = (vxk_l4)(t2 < t1),
-                     goes[3] = {(vxk_l4)(t0 < w->end[h]) & ~(b10 | b20), (vxk_l4)(t1 < w->end[h]) & b10 & ~b21,
-                                (vxk_l4)(t2 < w->end[h]) & b20 & b21};
+                     goes[3] = {(vxk_l4)(t0 < w->end[h]) & ~(b10 | b20),
+                                (vxk_l4)(t1 < w->end[h]) & b10 & ~b21, (vxk_l4)(t2 < w->end[h]) & b20 & b21};
         on[h] = goes[0] | goes[1] | goes[2];
         for (int m = 0; m < 3; m++) {
             w->plane[m][h] = w->plane[m][h] + vxk_keep4(goes[m], w->step[m][h]);
@@ -249,8 +258,8 @@ VXK_FN_WOVEN void vxk_band_observe8(const struct vxk_band_walk8 *w, const vxk_f8
     plane = ((x[0] + 0.5f) - w->from[0]) * w->n[0];
     plane = plane + ((x[1] + 0.5f) - w->from[1]) * w->n[1];
     plane = plane + ((x[2] + 0.5f) - w->from[2]) * w->n[2];
-    q = vxk_rint8(vxk_min8(vxk_max8((plane - w->off) * vxk_all8(q_scale), vxk_all8(-32767.0f)),
-                           vxk_all8(32767.0f)));
+    q = vxk_rint8(
+        vxk_min8(vxk_max8((plane - w->off) * vxk_all8(q_scale), vxk_all8(-32767.0f)), vxk_all8(32767.0f)));
     vxk_store_bits8(o->item, (vxk_m8)((i[0] & 7) << 6 | (i[1] & 7) << 3 | (i[2] & 7) | (q + 32768) << 9));
     vxk_store_bits8(o->key, (vxk_m8)((i[0] >> 3) << 21 | (i[1] >> 3 & 2047) << 10 | (i[2] >> 3 & 1023)));
 }

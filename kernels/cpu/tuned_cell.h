@@ -1,8 +1,9 @@
 /*
- * tuned_cell.h - LiDAR frames: new masks of work cells and new values of leaves, a plane of 64 voxels in a word.
+ * tuned_cell.h - LiDAR frames: new masks of work cells and new values of leaves, a plane of 64 voxels in a
+ * word.
  *
- * What a frame says about a leaf are two masks (frame_lidar.h), so rows of eight have nothing to say.  Decay, and
- * the values of occupancy maps, are left to the bodies.
+ * What a frame says about a leaf are two masks (frame_lidar.h), so rows of eight have nothing to say.  Decay,
+ * and the values of occupancy maps, are left to the bodies.
  */
 #ifndef VXK_CPU_TUNED_CELL_H
 #define VXK_CPU_TUNED_CELL_H
@@ -34,7 +35,9 @@ VXK_FN void vxk_cell_masks(const struct vxk_frame_args *a, uint32_t i)
     const struct vxk_obs through = vxk_obs_lidar(a, VXK_OBS_FREE, view.hit, 0);
     uint32_t n_active = 0, n_free = 0, changed = 0;
     for (uint32_t x = 0; x < 8; x++) {
-        const uint64_t was_active = old ? old->active[x] : 0, was_free = old ? old->free[x] : tile ? ~0ull : 0;
+        const uint64_t was_active = old ? old->active[x] : 0, was_free = old    ? old->free[x]
+                                                                         : tile ? ~0ull
+                                                                                : 0;
         uint64_t band, freed, cleared = 0, active, free_now;
         uint32_t seen;
         vxk_plane_masks(a, &view, x, &band, &freed);
@@ -120,7 +123,8 @@ VXK_FN_WOVEN void vxk_hit8(struct vxk_leaf_values *v, uint32_t at)
     sum = sum - (n << 15);
     negative = sum >> 31;
     m = ((sum ^ negative) - negative) + (n >> 1);
-    for (int h = 0; h < 2; h++) { /* whole numbers below 2^31: the quotient is never rounded to the next one */
+    for (int h = 0; h < 2;
+         h++) { /* whole numbers below 2^31: the quotient is never rounded to the next one */
         vxk_i4 part[2];
         __builtin_memcpy(&part[0], (const char *)&m + 16 * h, sizeof part[0]);
         __builtin_memcpy(&part[1], (const char *)&n + 16 * h, sizeof part[1]);
@@ -136,7 +140,8 @@ VXK_FN_WOVEN void vxk_hit8(struct vxk_leaf_values *v, uint32_t at)
     front = t >> 24 & 255;
     t = t << 16 >> 16;
     more = w + weight;
-    t = vxk_rint8(__builtin_convertvector(t * w + mean * weight, vxk_f8) / __builtin_convertvector(more, vxk_f8));
+    t = vxk_rint8(__builtin_convertvector(t * w + mean * weight, vxk_f8) /
+                  __builtin_convertvector(more, vxk_f8));
     more = (vxk_i8)vxk_where8((vxk_m8)(more > 255), (vxk_f8)((n & 0) + 255), (vxk_f8)more);
     negative = (vxk_i8)(mean < 0);
     front = front + ((negative & -4 * weight) | (~negative & 2 * weight));
@@ -170,8 +175,8 @@ VXK_FN void vxk_hits_merge(const struct vxk_frame_args *a, struct vxk_leaf_value
 
 /* Plane x of a leaf in which something happens; rank: active voxels before it.  Collects its hits. */
 VXK_FN void vxk_plane_values(const struct vxk_frame_args *a, const struct vxk_view *view,
-                             const struct vxk_leaf *now, const struct vxk_leaf *old, uint32_t x, uint32_t rank,
-                             struct vxk_leaf_values *v)
+                             const struct vxk_leaf *now, const struct vxk_leaf *old, uint32_t x,
+                             uint32_t rank, struct vxk_leaf_values *v)
 {
     const uint64_t active = now->active[x], was = old ? old->active[x] : 0;
     const uint32_t from = was ? vxk_leaf_rank(old, x << 6) : 0;
@@ -187,7 +192,8 @@ VXK_FN void vxk_plane_values(const struct vxk_frame_args *a, const struct vxk_vi
         }
     }
     if (band) {
-        uint64_t place = a->s.hit_base[view->hit] + (x ? a->s.hit_prefix[view->hit] >> (9 * (x - 1)) & 511 : 0);
+        uint64_t place =
+            a->s.hit_base[view->hit] + (x ? a->s.hit_prefix[view->hit] >> (9 * (x - 1)) & 511 : 0);
         for (uint64_t m = band; m; m &= m - 1, place++) {
             v->hit[v->n_hit] = (uint16_t)(rank + vxk_popc64(active & ((m & -m) - 1)));
             v->sum[v->n_hit] = place < a->s.room_hit ? a->s.acc[place] : 1ull << 40 | 32768;

@@ -9,8 +9,8 @@
 /* Steps along a row or column that a neighbour may lie away (vxk_bin_neighbour). */
 enum { VXK_SIDE_STEPS = 16 };
 
-/* Vectors from eight ends to the first at least 0.4 voxels away in steps of `by`, at most n of them; none: e[0]
- * is NAN. */
+/* Vectors from eight ends to the first at least 0.4 voxels away in steps of `by`, at most n of them; none:
+ * e[0] is NAN. */
 VXK_FN_WOVEN void vxk_side8(const float *const p[3], int64_t by, int32_t n, const vxk_f8 from[3], vxk_m8 on,
                             vxk_f8 e[3])
 {

@@ -2,8 +2,8 @@
  * tuned_ray.h - range images to rays and bins, eight readings of a row at a time.
  *
  * The ends of the rays are written to arrays of their own, with the columns on either side of a row again
- * beyond its ends, so that the neighbours of an end are loads without a question (tuned_normal.h).  Where nothing ends
- * there is a NAN, which no comparison holds for.
+ * beyond its ends, so that the neighbours of an end are loads without a question (tuned_normal.h).  Where
+ * nothing ends there is a NAN, which no comparison holds for.
  */
 #ifndef VXK_CPU_TUNED_RAY_H
 #define VXK_CPU_TUNED_RAY_H
@@ -30,14 +30,16 @@ VXK_FN_WOVEN vxk_f8 vxk_reading8(const struct vxk_frame *f, const float *m, uint
 }
 
 /* Rays i .. i + 7, which lie in one row of a range image. */
-VXK_FN_WOVEN void vxk_ray8(const struct vxk_frame_args *a, uint32_t row, uint32_t column, uint64_t counts[VXK_N_COUNTS])
+VXK_FN_WOVEN void vxk_ray8(const struct vxk_frame_args *a, uint32_t row, uint32_t column,
+                           uint64_t counts[VXK_N_COUNTS])
 {
     const struct vxk_frame *f = &a->f;
     const uint32_t width = (uint32_t)f->width, i = row * width + column,
                    raw_row = f->rows_rise ? (uint32_t)f->height - 1 - row : row;
     const float *b = a->s.beam, *e = b + 2 * width;
-    const vxk_f8 across = vxk_all8(e[row]), l[3] = {across * vxk_load8(b + column), across * vxk_load8(b + width + column),
-                                                    vxk_all8(e[(uint32_t)f->height + row])};
+    const vxk_f8 across = vxk_all8(e[row]),
+                 l[3] = {across * vxk_load8(b + column), across * vxk_load8(b + width + column),
+                         vxk_all8(e[(uint32_t)f->height + row])};
     vxk_f8 c[8], r[8];
     c[3] = vxk_reading8(f, (const float *)a->image + raw_row * width + column, counts);
     for (int k = 0; k < 3; k++) {
@@ -80,7 +82,8 @@ static void vxk_cpu_frame_ray(const struct vxk_frame_args *args, uint32_t begin,
 /* Where the ray of a bin ends. */
 VXK_FN void vxk_end_of(const struct vxk_frame_args *a, uint32_t bin, float to[3])
 {
-    const struct vxk_ray *ray = vxk_bin_hits(&a->s, bin) ? &a->s.ray[vxk_bin_ray(&a->f, &a->s, (int32_t)bin)] : 0;
+    const struct vxk_ray *ray =
+        vxk_bin_hits(&a->s, bin) ? &a->s.ray[vxk_bin_ray(&a->f, &a->s, (int32_t)bin)] : 0;
     for (int k = 0; k < 3; k++)
         to[k] = ray ? ray->d[k] * ray->r : NAN;
 }
