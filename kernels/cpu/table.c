@@ -4,6 +4,7 @@
 #include "../body/kernels.h"
 #include "../vxk.h"
 #include "tuned_band.h"
+#include "tuned_beams.h"
 #include "tuned_cell.h"
 #include "tuned_normal.h"
 
