@@ -21,26 +21,35 @@ struct vxk_look {
     struct vxk_bounds b;
 };
 /* q: its middle (sensor coordinates); r: of the sphere round it; half: of its edge. */
+VXK_FN struct vxk_look vxk_depth_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                                      const struct vxk_vec3 *q, float r, float half,
+                                      const struct vxk_stride *by)
+{
+    struct vxk_look o;
+    float reach = vxk_min(r, half * f->spread);
+    o.b = vxk_bounds_none();
+    o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
+    o.lo = q->z - reach;
+    o.hi = q->z + reach;
+    return o;
+}
 VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
                                       const struct vxk_vec3 *q, float r, float half,
                                       const struct vxk_stride *by)
 {
     struct vxk_look o;
-    float d = q->z, reach = vxk_min(r, half * f->spread);
+    float d;
+    if (f->sensor == VXK_SENSOR_DEPTH)
+        return vxk_depth_look(f, s, q, r, half, by);
+    r += f->skew_reach;
+    d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
     o.b = vxk_bounds_none();
     o.found = o.whole = 0;
-    o.lo = o.hi = 0.0f;
-    if (f->sensor == VXK_SENSOR_LIDAR && !f->carve)
-        return o; /* which cells rays hit is in the table of touched chunks: there is nothing to find */
-    if (f->sensor == VXK_SENSOR_DEPTH) {
-        o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
-    } else {
-        reach = r += f->skew_reach;
-        d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
+    /* without carving: which cells rays hit is in the table of touched chunks, there is nothing to find */
+    if (f->carve)
         o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
-    }
-    o.lo = d - reach;
-    o.hi = d + reach;
+    o.lo = d - r;
+    o.hi = d + r;
     return o;
 }
 

@@ -30,6 +30,7 @@ enum {
 enum { VXK_ROW_STEPS = 4096 };
 /* Bins beside a row's ends in vxk_frame_space.end: as far as a normal's neighbours may lie, and a vector. */
 enum { VXK_END_APRON = 24 };
+enum { VXK_WEIGHT_CAP = 255 }; /* of a TSDF value, and of an observation */
 
 /* Markers in a depth or range array in voxels. */
 #define VXK_D_INVALID (-1e30f) /* nothing is known along this ray */
@@ -104,19 +105,21 @@ struct vxk_skew {
 
 /* Bounds over the readings of a tile: distances from the sensor in voxels (depth: along z). */
 struct vxk_bounds {
-    float hit_lo, hit_hi; /* no band reaches nearer or farther; empty when hit_lo > hit_hi */
+    VXK_ALIGN(16) float hit_lo; /* no band reaches nearer */
+    float hit_hi;               /* or farther; empty when hit_lo > hit_hi */
     float free_all,
         free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
 };
 
 /* What a depth image says along a pixel's ray; depths along z, voxels. */
 struct vxk_pixel {
-    float lo, hi; /* the band of its surface; lo above hi: there is none */
-    float free;   /* it saw through what is no farther */
+    float lo;   /* nearer, it saw through or might have; open rays: up to the maximum range */
+    float hi;   /* from lo on, the band of its surface; hi below lo: there is none */
+    float free; /* it saw through what is no farther */
     float
         front; /* something thin in front of the surface, within about half a voxel of the ray; or far off */
 };
-#define VXK_PIXEL_NONE 1e30f /* lo, -hi, -free, -front where there is none */
+#define VXK_PIXEL_NONE 1e30f /* -lo of no reading, -hi, -free, -front where there is none */
 
 /* What an observation along that ray is worth. */
 struct vxk_sample {
@@ -232,6 +235,7 @@ struct vxk_frame_space {
     float *inverse;                         /* depth images: [height][width] 1 / depth, 0 without a surface */
     struct vxk_pixel *pixel;                /* depth images: [height][width] */
     struct vxk_sample *sample;              /* [height][width] */
+    const float *weight;                    /* [height][width] by which a pixel's sample counts, or NULL: 1 */
     struct vxk_bounds *strip;               /* [height][n_tx[0]] rows of tiles of level 0 */
     struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */
     struct vxk_frame_chunk *chunk;
@@ -279,6 +283,8 @@ struct vxk_clean {
     int32_t bent; /* some k is not 0 */
     int32_t reserved;
     const uint8_t *mask; /* [height][width] 0: not used; or NULL */
+    const float *weight; /* [height][width] likewise */
+    float *weight_out;   /* [height][width] the weights of `out`, where the lens bends */
     const void *raw;     /* the image as it came */
     void *out;           /* [height][width] in the same encoding, 0 where there is nothing */
 };
