@@ -28,29 +28,37 @@ VXK_FN struct vxk_look vxk_look_heading(const struct vxk_frame *f, const struct 
     float d = vxk_sqrt(h->d2), reach = r + f->skew_reach;
     o.b = vxk_bounds_none();
     o.whole = 0;
-    o.found = vxk_heading_bounds(f, s, h, reach, by, &o.b);
+    o.found = 0;
+    /* without carving: which cells rays hit is in the table of touched chunks, there is nothing to find */
+    if (f->carve)
+        o.found = vxk_heading_bounds(f, s, h, reach, by, &o.b);
     o.lo = d - reach;
     o.hi = d + reach;
     return o;
 }
 
 /* q: the cube's middle (sensor coordinates); r: of the sphere round it; half: of its edge. */
-VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
+VXK_FN struct vxk_look vxk_depth_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
                                       const struct vxk_vec3 *q, float r, float half,
                                       const struct vxk_stride *by)
 {
     struct vxk_look o;
-    float d = q->z, reach = vxk_min(r, half * f->spread);
+    float reach = vxk_min(r, half * f->spread);
     o.b = vxk_bounds_none();
-    if (f->sensor == VXK_SENSOR_DEPTH) {
-        o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
-    } else {
-        struct vxk_heading h = vxk_lidar_heading(f, q);
-        return vxk_look_heading(f, s, &h, r, by);
-    }
-    o.lo = d - reach;
-    o.hi = d + reach;
+    o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
+    o.lo = q->z - reach;
+    o.hi = q->z + reach;
     return o;
+}
+VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                                      const struct vxk_vec3 *q, float r, float half,
+                                      const struct vxk_stride *by)
+{
+    struct vxk_heading h;
+    if (f->sensor == VXK_SENSOR_DEPTH)
+        return vxk_depth_look(f, s, q, r, half, by);
+    h = vxk_lidar_heading(f, q);
+    return vxk_look_heading(f, s, &h, r, by);
 }
 
 VXK_FN uint32_t vxk_look_says(const struct vxk_frame *f, const struct vxk_look *o)

@@ -146,7 +146,7 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             part_says(a, &first, of, false, at, v);
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
-            band[h] = __ballot_sync(VXK_FULL, v[h].band);
+            band[h] = __ballot_sync(VXK_FULL, v[h].surface | v[h].thin);
             freed[h] = __ballot_sync(VXK_FULL, v[h].free);
             if (had) {
                 uint32_t n = n_lane | n_part | h << 7, s;
@@ -232,5 +232,7 @@ extern "C" cudaError_t vxk_cuda_tuned_frame_cell(const struct vxk_cuda_launch *l
         return cudaErrorNotSupported;
     if (a->f.sensor == VXK_SENSOR_LIDAR && a->f.carve)
         return cudaSuccess; /* frame_beams has made these masks */
+    if (a->f.sensor == VXK_SENSOR_DEPTH)
+        return vxk_cuda_cell_depth(l);
     return vxk_launch_tuned(l, cell, *a, vxk_blocks_for(l, l->n, WARPS, 16), THREADS);
 }
