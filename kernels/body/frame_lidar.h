@@ -272,21 +272,15 @@ VXK_FN int vxk_lidar_reaches(const struct vxk_frame *f, const struct vxk_frame_s
     return 0;
 }
 
-/* Vector from the end of ray i to the end of ray p, which is number j. */
-VXK_FN void vxk_end_between(const struct vxk_frame_space *s, uint32_t i, const struct vxk_ray *ray,
-                            uint32_t j, const struct vxk_ray *p, float e[3])
+/* Vector from the end of ray i to the end of ray j. */
+VXK_FN void vxk_ray_between(const struct vxk_frame_space *s, uint32_t i, uint32_t j, float e[3])
 {
+    const struct vxk_ray *p = &s->ray[j], *ray = &s->ray[i];
     for (uint32_t k = 0; k < 3; k++) {
         e[k] = p->d[k] * p->r - ray->d[k] * ray->r;
         if (s->skew.on)
             e[k] += s->skew.origin[3 * (uint64_t)j + k] - s->skew.origin[3 * (uint64_t)i + k];
     }
-}
-
-/* Vector from the end of ray i to the end of ray j. */
-VXK_FN void vxk_ray_between(const struct vxk_frame_space *s, uint32_t i, uint32_t j, float e[3])
-{
-    vxk_end_between(s, i, &s->ray[i], j, &s->ray[j], e);
 }
 
 /* The ray of a bin that has one. */
@@ -348,23 +342,13 @@ VXK_FN int vxk_bin_hits(const struct vxk_frame_space *s, uint32_t bin)
     return s->depth[bin] > 0.0f && s->depth[bin] < VXK_D_OPEN;
 }
 
-/* The hit beside a bin's that its normal is taken from: side 0, 1 along the row, 2, 3 along the column; so
- * many voxels away or more. */
-#define VXK_NORMAL_APART 0.4f
+/* The hit beside a bin's that its normal is taken from: side 0, 1 along the row, 2, 3 along the column;
+ * 0.4 voxel away or more. */
 VXK_FN uint32_t vxk_normal_side(const struct vxk_frame_args *a, uint32_t bin, int side)
 {
     int32_t row = (int32_t)bin / a->f.width, column = (int32_t)bin - row * a->f.width, to = side & 1 ? -1 : 1;
     return vxk_bin_neighbour(&a->f, &a->s, vxk_bin_ray(&a->f, &a->s, (int32_t)bin), row, column,
-                             side & 2 ? to : 0, side & 2 ? 0 : to, VXK_NORMAL_APART);
-}
-
-/* Sets the normal of a ray in one store. */
-VXK_FN void vxk_ray_face(struct vxk_ray *ray, float x, float y, float z, float nd)
-{
-    ray->n[0] = x;
-    ray->n[1] = y;
-    ray->n[2] = z;
-    ray->nd = nd;
+                             side & 2 ? to : 0, side & 2 ? 0 : to, 0.4f);
 }
 
 /* The normal at the end of a bin's ray from the hits on its four sides. */
@@ -395,7 +379,9 @@ VXK_FN void vxk_normal_from(const struct vxk_frame_args *a, uint32_t bin, const 
     nd *= l;
     if (nd > -0.02f) /* seen edge-on: the end point itself is doubtful */
         return;
-    vxk_ray_face(ray, n[0] * l, n[1] * l, n[2] * l, nd);
+    for (int k = 0; k < 3; k++)
+        ray->n[k] = n[k] * l;
+    ray->nd = nd;
 }
 
 /* Element: a bin.  The normal at its ray's end. */

@@ -6,7 +6,7 @@ enum { THREADS = 128, WARPS = THREADS / VXK_WARP };
 
 /* Cells of a warp; beams that it holds at once, of which the last look may add
  * a warp's; crossings likewise, of up to eight slices a beam. */
-enum { CELLS = 8, BEAMS = 64, CROSSINGS = 384, SLICES = 8 };
+enum { CELLS = 4, BEAMS = 64, CROSSINGS = 384, SLICES = 8 };
 
 /* What a warp works on, in shared memory. */
 struct bench {
@@ -275,9 +275,10 @@ static __device__ __forceinline__ void cell_masks(const struct vxk_frame_args *a
         a->s.sum[i] = n_active | n_free << 10 | (moved ? 1u : 0u) << 20;
 }
 
+/* Blocks are short and there are many, so that those with cells of many beams don't come last. */
 static __device__ __forceinline__ uint32_t cells_at_once(uint32_t end, uint32_t warps)
 {
-    return min(max(end / (2 * warps), 1u), (uint32_t)CELLS);
+    return min(max(end / warps, 1u), (uint32_t)CELLS);
 }
 
 static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ struct vxk_frame_beams_args a,
@@ -345,4 +346,4 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
 }
 /* Unless the map fades, its cells' masks are made here as well: frame_cell has
  * nothing left to do. */
-VXK_TUNED_LAUNCH(frame_beams, beams, THREADS, WARPS, 16)
+VXK_TUNED_LAUNCH(frame_beams, beams, THREADS, WARPS, 64)

@@ -174,56 +174,6 @@ static __global__ void __launch_bounds__(THREADS)
 }
 VXK_TUNED_LAUNCH(frame_levels, levels, THREADS, 1, 8)
 
-/* vxk_normal_side; own: the bin's ray, number at.  Looks at some bins at once. */
-static __device__ __forceinline__ uint32_t normal_side(const struct vxk_frame_args *a, uint32_t bin,
-                                                       uint32_t at, const struct vxk_ray *own, int side)
-{
-    enum { AT_ONCE = 4, FAR = 16 };
-    const struct vxk_frame *f = &a->f;
-    const struct vxk_frame_space *s = &a->s;
-    const int32_t row = (int32_t)bin / f->width, column = (int32_t)bin - row * f->width,
-                  to = side & 1 ? -1 : 1, dr = side & 2 ? to : 0, dc = side & 2 ? 0 : to;
-    for (int32_t k0 = 1; k0 <= FAR; k0 += AT_ONCE) {
-        int32_t next[AT_ONCE];
-        float range[AT_ONCE];
-        struct vxk_ray ray[AT_ONCE];
-        uint32_t number[AT_ONCE];
-#pragma unroll
-        for (int32_t k = 0; k < AT_ONCE; k++) {
-            int32_t r = row + dr * (k0 + k), c = column + dc * (k0 + k);
-            if (f->full_turn)
-                c = c < 0 ? c + f->width : c >= f->width ? c - f->width : c;
-            next[k] = r < 0 || r >= f->height || c < 0 || c >= f->width ? -1 : r * f->width + c;
-            range[k] = next[k] < 0 ? VXK_D_INVALID : s->depth[next[k]];
-        }
-#pragma unroll
-        for (int32_t k = 0; k < AT_ONCE; k++) {
-            number[k] = 0;
-            if (range[k] > 0.0f && range[k] < VXK_D_OPEN) {
-                float4 lo;
-                number[k] = vxk_bin_ray(f, s, next[k]);
-                lo = *(const float4 *)&s->ray[number[k]];
-                ray[k].d[0] = lo.x;
-                ray[k].d[1] = lo.y;
-                ray[k].d[2] = lo.z;
-                ray[k].r = lo.w;
-            }
-        }
-#pragma unroll
-        for (int32_t k = 0; k < AT_ONCE; k++) {
-            if (next[k] < 0)
-                return VXK_NONE;
-            if (range[k] > 0.0f && range[k] < VXK_D_OPEN) {
-                float e[3];
-                vxk_end_between(s, at, own, number[k], &ray[k], e);
-                if (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] >= VXK_NORMAL_APART * VXK_NORMAL_APART)
-                    return number[k];
-            }
-        }
-    }
-    return VXK_NONE;
-}
-
 /* Four threads a bin, a side each. */
 static __global__ void __launch_bounds__(THREADS)
     normal(const __grid_constant__ struct vxk_frame_normal_args a, uint32_t n, const uint32_t *n_dev,
@@ -235,11 +185,8 @@ static __global__ void __launch_bounds__(THREADS)
          base += (uint64_t)gridDim.x * THREADS) {
         uint32_t i = (uint32_t)((base + threadIdx.x) / 4), own = VXK_NONE, side[4];
         bool hits = i < end && vxk_bin_hits(&a.s, i);
-        if (hits) {
-            uint32_t at = vxk_bin_ray(&a.f, &a.s, (int32_t)i);
-            struct vxk_ray ray = vxk_load_ray(&a.s.ray[at]);
-            own = normal_side(&a, i, at, &ray, (int)(threadIdx.x % 4));
-        }
+        if (hits)
+            own = vxk_normal_side(&a, i, (int)(threadIdx.x % 4));
         for (int k = 0; k < 4; k++)
             side[k] = __shfl_sync(VXK_FULL, own, k, 4);
         if (hits && threadIdx.x % 4 == 0)
