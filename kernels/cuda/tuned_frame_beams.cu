@@ -19,8 +19,6 @@ struct bench {
     uint8_t cell[BEAMS];          /* in the warp */
     uint16_t crossing[CROSSINGS]; /* beam << 3 | slice */
     uint32_t clear[CELLS][16];    /* voxels that are free or that beams cleared */
-    uint32_t was[CELLS][32];      /* masks before the frame, active and free */
-    uint32_t band[CELLS][16];     /* voxels that some ray's band crossed */
     float corner[CELLS][3];
 };
 
@@ -243,38 +241,6 @@ static __device__ __forceinline__ void beams_many(const struct vxk_frame_args *a
     __syncwarp();
 }
 
-/* The masks of a cell, as vxk_frame_cell makes them; i: its place in the work
- * list. */
-static __device__ __forceinline__ void cell_masks(const struct vxk_frame_args *a, uint32_t i,
-                                                  const struct bench *b, uint32_t cell,
-                                                  const struct vxk_leaf *old, uint32_t lane)
-{
-    const uint32_t j = lane & 15, was_active = b->was[cell][j], was_free = b->was[cell][16 + j],
-                   band = b->band[cell][j], freed = b->clear[cell][j] & ~band, through = freed & was_active;
-    uint32_t cleared = 0, active, free_now, moved, n_active, n_free;
-    if (lane < 16)
-        for (uint32_t m = through; m; m &= m - 1) {
-            uint32_t k = vxk_ctz32(m), n = j << 5 | k;
-            struct vxk_obs o = vxk_obs_lidar(a, VXK_OBS_FREE, VXK_NONE, n);
-            int gone;
-            vxk_merge(&a->f, VXK_ACTIVE, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))], &o,
-                      &gone);
-            cleared |= (uint32_t)gone << k;
-        }
-    cleared = __shfl_sync(VXK_FULL, cleared, (int)j);
-    active = (was_active | band) & ~cleared;
-    free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
-    moved = __ballot_sync(VXK_FULL,
-                          active != was_active || free_now != was_free || ((band | through) & was_active));
-    ((uint32_t *)(lane < 16 ? a->s.active : a->s.free))[(uint64_t)i * 16 + j] = lane < 16 ? active : free_now;
-    if (lane < 8)
-        a->s.seen[(uint64_t)i * 8 + lane] = (uint8_t)(moved >> 2 * lane & 3 ? 1 : 0);
-    n_active = vxk_warp_sum(lane < 16 ? (uint32_t)__popc(active) : 0);
-    n_free = vxk_warp_sum(lane < 16 ? (uint32_t)__popc(free_now) : 0);
-    if (lane == 0)
-        a->s.sum[i] = n_active | n_free << 10 | (moved ? 1u : 0u) << 20;
-}
-
 /* Blocks are short and there are many, so that those with cells of many beams don't come last. */
 static __device__ __forceinline__ uint32_t cells_at_once(uint32_t end, uint32_t warps)
 {
@@ -291,7 +257,7 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
              warps = gridDim.x * WARPS, batch = cells_at_once(end, warps);
     struct bench *b = &benches[warp];
     for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
-        uint32_t m = min(batch, end - i0), where = a.s.work[i0 + min(lane, m - 1)], old, hit, n_beams = 0,
+        uint32_t m = min(batch, end - i0), where = a.s.work[i0 + min(lane, m - 1)], old, n_beams = 0,
                  n_crossings = 0;
         const struct vxk_frame_word *fw = &a.s.word[where >> 6];
         int32_t rect[4];
@@ -308,20 +274,12 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
                 for (int k = 0; k < 3; k++)
                     b->corner[lane][k] = sight.corner[k];
             old = vxk_leaf_number(a.g.leaves, vxk_frame_old_leaf(&a, fw, where & 63, &tile));
-            hit = vxk_touched_leaf(&a.s, a.s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, where & 63);
         }
         for (uint32_t k = 0; k < m; k++) {
             const struct vxk_leaf *leaf = vxk_leaf_no(&a.g, __shfl_sync(VXK_FULL, old, (int)k));
-            uint32_t free = (uint32_t)__shfl_sync(VXK_FULL, tile, (int)k),
-                     touched = __shfl_sync(VXK_FULL, hit, (int)k),
-                     was = vxk_lane_masks(leaf, (int)free, lane);
-            b->was[k][lane] = was;
+            uint32_t was = vxk_lane_masks(leaf, __shfl_sync(VXK_FULL, tile, (int)k), lane);
             if (lane >= 16)
                 b->clear[k][lane - 16] = a.fade.on ? 0 : was;
-            else
-                b->band[k][lane] = touched < a.s.room_touch_leaf
-                                       ? ((const uint32_t *)&a.s.hit_mask[(uint64_t)touched * 8])[lane]
-                                       : 0;
         }
         __syncwarp();
         for (uint32_t k = 0; k < m; k++) {
@@ -339,11 +297,7 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
         cross_all(&a, b, &n_beams, &n_crossings, lane);
         for (uint32_t k = lane; k < 16 * m; k += VXK_WARP)
             ((uint32_t *)a.s.clear)[(uint64_t)i0 * 16 + k] = b->clear[k >> 4][k & 15];
-        for (uint32_t k = 0; k < m && !a.fade.on; k++)
-            cell_masks(&a, i0 + k, b, k, vxk_leaf_no(&a.g, __shfl_sync(VXK_FULL, old, (int)k)), lane);
         __syncwarp();
     }
 }
-/* Unless the map fades, its cells' masks are made here as well: frame_cell has
- * nothing left to do. */
 VXK_TUNED_LAUNCH(frame_beams, beams, THREADS, WARPS, 64)

@@ -230,8 +230,6 @@ extern "C" cudaError_t vxk_cuda_tuned_frame_cell(const struct vxk_cuda_launch *l
     const struct vxk_frame_cell_args *a = (const struct vxk_frame_cell_args *)l->args;
     if (a->fade.on)
         return cudaErrorNotSupported;
-    if (a->f.sensor == VXK_SENSOR_LIDAR && a->f.carve)
-        return cudaSuccess; /* frame_beams has made these masks */
     if (a->f.sensor == VXK_SENSOR_DEPTH)
         return vxk_cuda_cell_depth(l);
     return vxk_launch_tuned(l, cell, *a, vxk_blocks_for(l, l->n, WARPS, 16), THREADS);
