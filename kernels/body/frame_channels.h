@@ -162,14 +162,14 @@ struct vxk_channel_values {
 };
 /* Those of active voxel n before the frame; observed: the frame sees it. */
 VXK_FN struct vxk_channel_values vxk_old_channels(const struct vxk_frame_args *a,
-                                                  const struct vxk_frame_word *fw, uint32_t cell,
-                                                  const struct vxk_leaf *old, uint32_t n, uint32_t observed)
+                                                  const struct vxk_fading *fading, const struct vxk_leaf *old,
+                                                  uint32_t n, uint32_t observed)
 {
     uint64_t from = vxk_leaf_value_index(old, vxk_leaf_rank(old, n));
     struct vxk_channel_values o;
     int dead = 0;
-    if (fw->flags & VXK_WORD_STALE) /* it may have faded away and be back by this frame */
-        vxk_old_value(a, fw, cell, a->g.values[from], n, observed, &dead);
+    if (fading->flags & VXK_WORD_STALE) /* it may have faded away and be back by this frame */
+        vxk_faded(a, fading, a->g.values[from], n, observed, &dead);
     o.colour = !dead && a->colours ? a->g.colours[from] : 0;
     o.label = !dead && a->labels ? a->g.labels[from] : 0;
     return o;
@@ -189,6 +189,7 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
     const uint64_t salt =
         vxk_mix64(c->salt ^ a->s.chunk[fw->chunk >> 6].key) + (fw->chunk & 63) * 32768u + cell * 512;
     struct vxk_view view;
+    struct vxk_fading fading;
     struct vxk_row rows[8];
     int tile;
     if (!now->active[x])
@@ -200,6 +201,7 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
     }
     rank = vxk_leaf_rank(now, x << 6);
     view = vxk_view_cell(a, fw, cell, work);
+    fading = vxk_fading_of(a, fw, cell);
     vxk_observe_plane(a, &view, x, looks ? vxk_rows_of(now->active[x]) : 0, rows);
     for (uint32_t y = 0; y < 8; y++) {
         const struct vxk_row *row = &rows[y];
@@ -209,7 +211,7 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
             uint64_t to = vxk_leaf_value_index(now, rank++);
             struct vxk_channel_values v = {0, 0};
             if (old && old->active[x] >> (n & 63) & 1)
-                v = vxk_old_channels(a, fw, cell, old, n, (row->band | row->near | row->free) >> k & 1);
+                v = vxk_old_channels(a, &fading, old, n, (row->band | row->near | row->free) >> k & 1);
             if (brings && row->band >> k & 1) {
                 struct vxk_tint o = vxk_tint_of(a, &view, row, n);
                 if (o.has_colour)
