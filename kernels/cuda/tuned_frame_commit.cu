@@ -1,5 +1,5 @@
 /* Variants for new versions: a warp a word or a leaf, a block a chunk. */
-#include "tuned_frame.cuh"
+#include "tuned_leaf.cuh"
 
 /* Words: sums and places */
 
@@ -157,36 +157,8 @@ VXK_TUNED_LAUNCH(frame_reduce, reduce, WORD_THREADS, WORDS, 8)
 
 enum { LEAF_THREADS = 128, LEAVES = LEAF_THREADS / VXK_WARP };
 
-/* A leaf in a warp: where its values lie. */
-struct lane_leaf {
-    uint32_t masks; /* tuned_frame.cuh */
-    uint32_t ranks; /* values before the lane's word (lanes 0 .. 15) */
-    uint32_t n, first;
-    uint32_t page[3];
-};
-
-static __device__ __forceinline__ uint64_t value_index(const struct lane_leaf *l, uint32_t k)
-{
-    uint32_t at = l->first + k;
-    uint32_t page = at < 256 ? l->page[0] : at < 512 ? l->page[1] : l->page[2];
-    return (uint64_t)page * VXK_VALUES_A_PAGE + (at & 255);
-}
-
-/* A record of the map into the warp. */
-static __device__ __forceinline__ struct lane_leaf load_leaf(const struct vxk_leaf *l, int tile,
-                                                             uint32_t lane)
-{
-    struct lane_leaf o;
-    o.masks = vxk_lane_masks(l, tile, lane);
-    o.ranks = vxk_lane_ranks(o.masks, lane, &o.n);
-    o.first = l ? l->first : 0;
-    for (int k = 0; k < 3; k++)
-        o.page[k] = l ? l->page[k] : VXK_NONE;
-    return o;
-}
-
 /* The new record from the warp into the map. */
-static __device__ __forceinline__ void store_leaf(const struct lane_leaf *o, struct vxk_leaf *l,
+static __device__ __forceinline__ void store_leaf(const struct vxk_lane_leaf *o, struct vxk_leaf *l,
                                                   uint32_t lane)
 {
     uint64_t prefix = vxk_lane_prefix(o->ranks, lane);
@@ -202,22 +174,6 @@ static __device__ __forceinline__ void store_leaf(const struct lane_leaf *o, str
         ((uint32_t *)l)[32 + lane] = tail;
 }
 static_assert(sizeof(struct vxk_leaf) == 38 * 4, "masks, prefix, pages, first and n_active of a record");
-
-static __device__ __forceinline__ void copy_values(const struct vxk_frame_args *a,
-                                                   const struct lane_leaf *now, const struct lane_leaf *old,
-                                                   uint32_t lane)
-{
-    uint32_t k = lane;
-    for (; k + 96 < now->n; k += 128) {
-        uint32_t v[4];
-        for (uint32_t j = 0; j < 4; j++)
-            v[j] = a->g.values[value_index(old, k + 32 * j)];
-        for (uint32_t j = 0; j < 4; j++)
-            a->values[value_index(now, k + 32 * j)] = v[j];
-    }
-    for (; k < now->n; k += VXK_WARP)
-        a->values[value_index(now, k)] = a->g.values[value_index(old, k)];
-}
 
 /* Old value v of voxel n, faded; the state of one of which nothing is left becomes unknown. */
 static __device__ __forceinline__ uint32_t fade(const struct vxk_frame_args *a,
@@ -282,48 +238,25 @@ static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_fram
     return vxk_merge(&a->f, state, v, &o, &gone);
 }
 
-/* The active voxels of a leaf in order; a lane lists half a word. */
-static __device__ __forceinline__ void list_voxels(const struct lane_leaf *now, uint16_t *list, uint32_t lane)
-{
-    uint32_t w = lane & 15, word = __shfl_sync(VXK_FULL, now->masks, (int)w),
-             at = __shfl_sync(VXK_FULL, now->ranks, (int)w);
-    if (lane & 16) {
-        at += (uint32_t)__popc(word & 0xffff);
-        word &= 0xffff0000u;
-    } else {
-        word &= 0xffff;
-    }
-    for (; word; word &= word - 1)
-        list[at++] = (uint16_t)(w << 5 | vxk_ctz32(word));
-    __syncwarp();
-}
-
 /* State and value of voxel n before the frame; called by the whole warp, n is the lane's. */
-static __device__ __forceinline__ int old_state(const struct vxk_frame_args *a, const struct lane_leaf *old,
-                                                uint32_t n, bool on, uint32_t *value)
+static __device__ __forceinline__ int old_state(const struct vxk_frame_args *a,
+                                                const struct vxk_lane_leaf *old, uint32_t n, bool on,
+                                                uint32_t *value)
 {
-    uint32_t w = n >> 5, bit = n & 31, was_active = __shfl_sync(VXK_FULL, old->masks, (int)w),
-             was_free = __shfl_sync(VXK_FULL, old->masks, (int)(w + 16)),
-             rank =
-                 __shfl_sync(VXK_FULL, old->ranks, (int)w) + (uint32_t)__popc(was_active & ((1u << bit) - 1));
+    struct vxk_lane_old o = vxk_lane_old_voxel(old, n);
     *value = 0;
-    if (was_active >> bit & 1) {
+    if (o.active) {
         if (on)
-            *value = a->g.values[value_index(old, rank)];
+            *value = a->g.values[vxk_lane_value(old, o.rank)];
         return VXK_ACTIVE;
     }
-    return was_free >> bit & 1 ? VXK_FREE : VXK_UNKNOWN;
-}
-
-static __device__ __forceinline__ bool plane_seen(uint2 seen, uint32_t n)
-{
-    return (n >> 6 < 4 ? seen.x : seen.y) >> (8 * (n >> 6 & 3)) & 1;
+    return o.free ? VXK_FREE : VXK_UNKNOWN;
 }
 
 /* The values of a leaf that a depth frame says something about, 64 at a time. */
 static __device__ __forceinline__ void
 update_depth(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const struct vxk_vec3 *first,
-             bool whole, uint2 seen, const struct lane_leaf *now, const struct lane_leaf *old,
+             bool whole, uint2 seen, const struct vxk_lane_leaf *now, const struct vxk_lane_leaf *old,
              const struct vxk_fading *fading, const uint16_t *list, uint32_t lane)
 {
     for (uint32_t k0 = lane; k0 < now->n + lane; k0 += 2 * VXK_WARP) {
@@ -343,8 +276,8 @@ update_depth(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, 
         for (uint32_t h = 0; h < 2; h++) {
             uint32_t k = k0 + h * VXK_WARP;
             if (k < now->n)
-                a->values[value_index(now, k)] =
-                    plane_seen(seen, n[h])
+                a->values[vxk_lane_value(now, k)] =
+                    vxk_plane_seen(seen, n[h])
                         ? new_value_depth(a, &at[h], &sample[h], n[h], fading, state[h], value[h])
                         : value[h];
         }
@@ -352,11 +285,10 @@ update_depth(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, 
 }
 
 /* The same for a LiDAR frame: hits and beams are marked already. */
-static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args *a, uint32_t hit,
-                                                    uint32_t work, uint2 seen, const struct lane_leaf *now,
-                                                    const struct lane_leaf *old,
-                                                    const struct vxk_fading *fading, const uint16_t *list,
-                                                    uint32_t lane)
+static __device__ __forceinline__ void
+update_lidar(const struct vxk_frame_args *a, uint32_t hit, uint32_t work, uint2 seen,
+             const struct vxk_lane_leaf *now, const struct vxk_lane_leaf *old,
+             const struct vxk_fading *fading, const uint16_t *list, uint32_t lane)
 {
     uint32_t band_word = 0, free_word = 0, band_before, n_band;
     if (hit < a->s.room_touch_leaf)
@@ -372,23 +304,22 @@ static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args 
                  band_b = __shfl_sync(VXK_FULL, band_before, (int)w);
         if (k >= now->n)
             continue;
-        if (plane_seen(seen, n))
+        if (vxk_plane_seen(seen, n))
             v = new_value_lidar(a, hit, band_w, band_b, free_w, n, fading, state, v);
-        a->values[value_index(now, k)] = v;
+        a->values[vxk_lane_value(now, k)] = v;
     }
 }
 
 /* And for one that the frame says nothing about: what is left of the values fades. */
-static __device__ __forceinline__ void update_quiet(const struct vxk_frame_args *a,
-                                                    const struct lane_leaf *now, const struct lane_leaf *old,
-                                                    const struct vxk_fading *fading, const uint16_t *list,
-                                                    uint32_t lane)
+static __device__ __forceinline__ void
+update_quiet(const struct vxk_frame_args *a, const struct vxk_lane_leaf *now, const struct vxk_lane_leaf *old,
+             const struct vxk_fading *fading, const uint16_t *list, uint32_t lane)
 {
     for (uint32_t k0 = 0; k0 < now->n; k0 += VXK_WARP) {
         uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, v;
         int state = old_state(a, old, n, k < now->n, &v);
         if (k < now->n)
-            a->values[value_index(now, k)] = fade(a, fading, v, n, 0, &state);
+            a->values[vxk_lane_value(now, k)] = fade(a, fading, v, n, 0, &state);
     }
 }
 
@@ -427,13 +358,7 @@ static __device__ __forceinline__ struct task look_up(const struct vxk_frame_arg
     if (a->f.sensor == VXK_SENSOR_LIDAR) {
         t.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
     } else {
-        struct vxk_window window;
-        struct vxk_vec3 q;
-        int32_t base[3];
-        vxk_frame_cell_base(a, fw, cell, base);
-        t.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
-        q = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-        if (vxk_depth_window(&a->f, &q, 6.1f, &window) && window.whole)
+        if (vxk_leaf_in_view(a, fw, cell, &t.first))
             t.how |= IS_WHOLE;
     }
     if (FADES)
@@ -466,7 +391,7 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
                                                   const struct vxk_offsets *offsets, const struct task *t,
                                                   uint16_t *list, uint32_t lane)
 {
-    struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
+    struct vxk_lane_leaf old = vxk_lane_load(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
     const struct vxk_fading *fading = FADES ? &t->fading : (const struct vxk_fading *)0;
     now.masks = old.masks;
     if (t->work != VXK_NONE)
@@ -481,7 +406,7 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
         return;
     if (t->how & IS_UPDATED) {
         uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
-        list_voxels(&now, list, lane);
+        vxk_lane_list(&now, list, lane);
         if (FADES && t->fading.flags & VXK_WORD_QUIET)
             update_quiet(a, &now, &old, fading, list, lane);
         else if (a->f.sensor == VXK_SENSOR_LIDAR)
@@ -492,7 +417,7 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
             update_depth(a, offsets, &t->first, false, seen, &now, &old, fading, list, lane);
         __syncwarp();
     } else {
-        copy_values(a, &now, &old, lane);
+        vxk_lane_copy(a->values, a->g.values, &now, &old, lane);
     }
 }
 
