@@ -113,7 +113,7 @@ VXK_FN uint32_t vxk_pixel_reading(const struct vxk_frame_args *a, int32_t at)
 /* What an observation of its surface is worth. */
 VXK_FN uint32_t vxk_pixel_weight(int32_t sample_weight)
 {
-    return ((uint32_t)sample_weight + 3) / 4;
+    return vxk_minu(((uint32_t)sample_weight + 3) / 4, VXK_CHANNEL_WEIGHT);
 }
 
 /* The reading of the ray that owns a hit voxel, VXK_NONE: none.  place: of its accumulator. */
