@@ -81,16 +81,17 @@ struct sight {
     uint32_t reading, weight; /* whose colour and label it takes, VXK_NONE: none */
     bool observed;
 };
+/* brings: the frame has any. */
 
-static __device__ __forceinline__ struct sight sight_depth(const struct vxk_frame_args *a,
-                                                           const struct task *t, const float4 offset)
+static __device__ __forceinline__ struct sight
+sight_depth(const struct vxk_frame_args *a, const struct task *t, bool brings, const float4 offset)
 {
     struct sight o = {VXK_NONE, 1, false};
     struct vxk_sighted at = t->whole ? vxk_voxel_sighted(a, &t->first, offset, true)
                                      : vxk_voxel_sighted(a, &t->first, offset, false);
     struct vxk_said s = vxk_pixel_says(&a->f, &at.says, at.z);
     o.observed = s.band | ((s.near | s.free) & (a->f.carve != 0));
-    if (s.band & !s.thin) {
+    if (brings & s.band & !s.thin) {
         o.reading = vxk_pixel_reading(a, at.pixel);
         o.weight = vxk_pixel_weight(vxk_load_sample(a, at.pixel).weight);
     }
@@ -98,15 +99,16 @@ static __device__ __forceinline__ struct sight sight_depth(const struct vxk_fram
 }
 
 /* Called by the whole warp, n is the lane's. */
-static __device__ __forceinline__ struct sight
-sight_lidar(const struct vxk_frame_args *a, const struct task *t, const struct marks *m, uint32_t n)
+static __device__ __forceinline__ struct sight sight_lidar(const struct vxk_frame_args *a,
+                                                           const struct task *t, bool brings,
+                                                           const struct marks *m, uint32_t n)
 {
     uint32_t w = n >> 5, bit = n & 31, band = __shfl_sync(VXK_FULL, m->band, (int)w),
              before = __shfl_sync(VXK_FULL, m->band_before, (int)w),
              freed = __shfl_sync(VXK_FULL, m->free, (int)w);
     struct sight o = {VXK_NONE, 1, false};
     o.observed = (band | freed) >> bit & 1;
-    if (band >> bit & 1) {
+    if (brings && band >> bit & 1) {
         uint32_t place = a->s.hit_base[t->hit] + before + (uint32_t)__popc(band & ((1u << bit) - 1));
         o.reading = vxk_owner_reading(a, place < a->s.room_hit ? place : VXK_NONE);
     }
@@ -122,8 +124,8 @@ update(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const 
     const uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
     const uint64_t salt = (uint64_t)t->salt[1] << 32 | t->salt[0];
     const bool depth = a->f.sensor == VXK_SENSOR_DEPTH, stale = FADES && t->fading.flags & VXK_WORD_STALE,
-               looks = (vxk_brings_channels(&a->channels) || stale) &&
-                       !(FADES && t->fading.flags & VXK_WORD_QUIET);
+               brings = vxk_brings_channels(&a->channels),
+               looks = (brings || stale) && !(FADES && t->fading.flags & VXK_WORD_QUIET);
     struct marks marks = {};
     if (looks && !depth)
         marks = load_marks(a, t, lane);
@@ -151,9 +153,9 @@ update(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const 
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++)
             if (looks && depth)
-                sight[h] = sight_depth(a, t, offsets->of[vxk_offset_slot(n[h])]);
+                sight[h] = sight_depth(a, t, brings, offsets->of[vxk_offset_slot(n[h])]);
             else if (looks)
-                sight[h] = sight_lidar(a, t, &marks, n[h]);
+                sight[h] = sight_lidar(a, t, brings, &marks, n[h]);
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
             uint32_t k = k0 + h * VXK_WARP;
