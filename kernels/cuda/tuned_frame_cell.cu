@@ -137,7 +137,7 @@ static __device__ __forceinline__ uint32_t waned(const struct vxk_frame_args *a,
                                                  const struct vxk_said *said, const struct vxk_sighted *at)
 {
     int dead;
-    v = vxk_faded(a, fading, v, n, said->band | said->near | said->free, &dead);
+    v = vxk_faded(a, fading, v, n, said->surface | said->thin | said->near | said->free, &dead);
     return dead ? IS_DEAD : said->free && is_gone(a, v, at) ? IS_GONE : 0;
 }
 
@@ -157,9 +157,9 @@ static __device__ __forceinline__ uint32_t active_parts(uint32_t was, uint32_t l
     return vxk_warp_or(m);
 }
 
-/* Parts that the frame can't say anything about are left out; those that it surely saw through take no look
- * at their pixels.  A lane has two voxels of a part: four planes of 4 x 4, two of them a ballot. */
-template <bool FADES>
+/* A cell of a map that decays or forgets.  Parts that neither fade nor can be concerned are left out; those
+ * that the frame surely saw through take no look at their pixels.  A lane has two voxels of a part: four
+ * planes of 4 x 4, two of them a ballot. */
 static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a, uint32_t i,
                                                   const struct task *t, uint32_t lane,
                                                   const struct vxk_offsets *offsets)
@@ -167,29 +167,26 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
     const struct vxk_frame *f = &a->f;
     const struct vxk_leaf *old = vxk_leaf_no(&a->g, t->old);
     uint32_t was = vxk_lane_masks(old, t->tile, lane), some, open, whole, seen = 0, cleared = 0, moved = 0;
-    uint32_t says, active = 0;
+    const uint32_t active = active_parts(was, lane);
+    uint32_t says;
     struct wane wane = {};
-    const bool stale = FADES && t->fading.flags & VXK_WORD_STALE;
+    const bool stale = t->fading.flags & VXK_WORD_STALE;
     const uint32_t n_lane = (lane >> 4) << 6 | (lane >> 2 & 3) << 3 | (lane & 3);
     struct vxk_vec3 first =
         vxk_to_sensor(f, (float)t->base[0] + 0.5f, (float)t->base[1] + 0.5f, (float)t->base[2] + 0.5f);
     cell_parts(a, t->base, lane, &some, &open, &whole);
     says = some;
-    if (FADES) {
-        active = active_parts(was, lane);
-        wane.unfree = t->fading.flags & VXK_WORD_UNFREE;
-        if (stale) {
-            some |= active;
-            wane.moved = active_planes(was, lane);
-        }
+    wane.unfree = t->fading.flags & VXK_WORD_UNFREE;
+    if (stale) {
+        some |= active;
+        wane.moved = active_planes(was, lane);
     }
     for (; some; some &= some - 1) {
         uint32_t bit = (uint32_t)(__ffs((int)some) - 1), part = bit >> 2,
                  n_part = (part & 4) << 6 | (part & 2) << 4 | (part & 1) << 2;
         uint32_t band[2], freed[2], value[2] = {0, 0}, gone[2] = {0, 0}, dead[2] = {0, 0}, w;
         const bool mine = vxk_part_in_word(part, lane);
-        const bool had = FADES ? active >> bit & 1
-                               : __any_sync(VXK_FULL, mine && lane < 16 && (was & vxk_part_bits(part)));
+        const bool had = active >> bit & 1;
         const float4 *of = &offsets->of[vxk_offset_slot(n_lane) ^ n_part];
         struct vxk_sighted at[2] = {};
         struct vxk_said v[2] = {};
@@ -203,7 +200,7 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
                 if (__shfl_sync(VXK_FULL, was, (int)(n >> 5)) >> (n & 31) & 1)
                     value[h] = old_value(a, old, n);
             }
-        if (FADES && !(says >> bit & 1))
+        if (!(says >> bit & 1))
             ; /* its values fade, no more */
         else if (whole >> bit & 1)
             part_says(a, &first, of, true, at, v);
@@ -211,7 +208,7 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             part_says(a, &first, of, false, at, v);
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
-            band[h] = __ballot_sync(VXK_FULL, v[h].band);
+            band[h] = __ballot_sync(VXK_FULL, v[h].surface | v[h].thin);
             freed[h] = __ballot_sync(VXK_FULL, v[h].free);
             if (had) {
                 uint32_t n = n_lane | n_part | h << 7, s;
@@ -219,16 +216,11 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
                 s = __ballot_sync(VXK_FULL, own & (v[h].near | v[h].free));
                 moved |= (s & 0xffff ? 1u : 0u) << ((part & 4) + h * 2);
                 moved |= (s >> 16 ? 1u : 0u) << ((part & 4) + h * 2 + 1);
-                if (FADES) {
-                    uint32_t end = 0;
-                    if (own && (stale | v[h].free))
-                        end = waned(a, &t->fading, stale ? value[h] : old_value(a, old, n), n, &v[h], &at[h]);
-                    dead[h] = __ballot_sync(VXK_FULL, end & IS_DEAD);
-                    gone[h] = end & IS_GONE;
-                } else {
-                    gone[h] = v[h].free & own ? is_gone(a, old_value(a, old, n), &at[h]) : 0;
-                }
-                gone[h] = __ballot_sync(VXK_FULL, gone[h]);
+                uint32_t end = 0;
+                if (own && (stale | v[h].free))
+                    end = waned(a, &t->fading, stale ? value[h] : old_value(a, old, n), n, &v[h], &at[h]);
+                dead[h] = __ballot_sync(VXK_FULL, end & IS_DEAD);
+                gone[h] = __ballot_sync(VXK_FULL, end & IS_GONE);
             }
         }
         /* the lane's plane of the part: band for lanes 0 .. 15, free for the others */
@@ -238,7 +230,7 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             seen |= vxk_spread_square(w >> shift & 0xffff) << to;
             if (gone[0] | gone[1])
                 cleared |= vxk_spread_square((lane & 4 ? gone[1] : gone[0]) >> shift & 0xffff) << to;
-            if (FADES && (dead[0] | dead[1]))
+            if (dead[0] | dead[1])
                 wane.dead |= vxk_spread_square((lane & 4 ? dead[1] : dead[0]) >> shift & 0xffff) << to;
         }
     }
@@ -328,13 +320,13 @@ static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a
 
 enum { BATCH = 8 };
 
-/* FADES: for maps that decay or forget. */
+/* FADES: for maps that decay or forget; depth frames of others have tuned_frame_depth.cu. */
 template <bool FADES>
 static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ struct vxk_frame_cell_args a,
                                                        uint32_t n, const uint32_t *n_dev, uint32_t per)
 {
     __shared__ struct vxk_offsets offsets;
-    if (a.f.sensor == VXK_SENSOR_DEPTH)
+    if (FADES && a.f.sensor == VXK_SENSOR_DEPTH)
         vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * WARPS,
@@ -344,14 +336,21 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
         struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1));
         for (uint32_t k = 0; k < m; k++) {
             struct task t = task_of<FADES>(&own, k);
-            if (a.f.sensor == VXK_SENSOR_DEPTH && !(FADES && t.fading.flags & VXK_WORD_QUIET))
-                cell_depth<FADES>(&a, i0 + k, &t, lane, &offsets);
+            if (FADES && a.f.sensor == VXK_SENSOR_DEPTH && !(t.fading.flags & VXK_WORD_QUIET))
+                cell_depth(&a, i0 + k, &t, lane, &offsets);
             else
                 cell_lidar<FADES>(&a, i0 + k, &t, lane);
         }
     }
 }
-VXK_TUNED_LAUNCH(frame_cell, a->fade.on ? cell<true> : cell<false>, THREADS, WARPS, 16)
+extern "C" cudaError_t vxk_cuda_tuned_frame_cell(const struct vxk_cuda_launch *l)
+{
+    const struct vxk_frame_cell_args *a = (const struct vxk_frame_cell_args *)l->args;
+    if (a->f.sensor == VXK_SENSOR_DEPTH && !a->fade.on)
+        return vxk_cuda_cell_depth(l);
+    return vxk_launch_tuned(l, a->fade.on ? cell<true> : cell<false>, *a, vxk_blocks_for(l, l->n, WARPS, 16),
+                            THREADS);
+}
 
 /* A cell's beams: where it is, and the bins that may hold them. */
 struct aim {

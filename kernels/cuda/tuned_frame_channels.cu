@@ -1,5 +1,5 @@
 /* Variant for colour and labels: a warp a leaf. */
-#include "tuned_leaf.cuh"
+#include "tuned_frame_leaf.cuh"
 
 enum { THREADS = 128, LEAVES = THREADS / VXK_WARP, BATCH = 8 };
 
@@ -33,7 +33,7 @@ static __device__ __forceinline__ struct task look_up(const struct vxk_frame_arg
     if (a->f.sensor == VXK_SENSOR_LIDAR)
         t.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
     else
-        t.whole = vxk_leaf_in_view(a, fw, cell, &t.first);
+        t.whole = leaf_in_view(a, fw, cell, &t.first);
     t.fading = vxk_fading_of(a, fw, cell);
     return t;
 }
@@ -90,8 +90,8 @@ sight_depth(const struct vxk_frame_args *a, const struct task *t, bool brings, c
     struct vxk_sighted at = t->whole ? vxk_voxel_sighted(a, &t->first, offset, true)
                                      : vxk_voxel_sighted(a, &t->first, offset, false);
     struct vxk_said s = vxk_pixel_says(&a->f, &at.says, at.z);
-    o.observed = s.band | ((s.near | s.free) & (a->f.carve != 0));
-    if (brings & s.band & !s.thin) {
+    o.observed = s.surface | s.thin | ((s.near | s.free) & (a->f.carve != 0));
+    if (brings & s.surface & !s.thin) {
         o.reading = vxk_pixel_reading(a, at.pixel);
         o.weight = vxk_pixel_weight(vxk_load_sample(a, at.pixel).weight);
     }
@@ -119,7 +119,7 @@ static __device__ __forceinline__ struct sight sight_lidar(const struct vxk_fram
 template <bool FADES>
 static __device__ __forceinline__ void
 update(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const struct task *t,
-       const struct vxk_lane_leaf *now, const struct vxk_lane_leaf *old, const uint16_t *list, uint32_t lane)
+       const struct lane_leaf *now, const struct lane_leaf *old, const uint16_t *list, uint32_t lane)
 {
     const uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
     const uint64_t salt = (uint64_t)t->salt[1] << 32 | t->salt[0];
@@ -137,12 +137,12 @@ update(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const 
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
             uint32_t k = k0 + h * VXK_WARP;
-            struct vxk_lane_old was;
+            struct lane_old was;
             uint64_t from;
             n[h] = k < now->n ? list[k] : 0;
-            was = vxk_lane_old_voxel(old, n[h]);
+            was = old_voxel(old, n[h]);
             had[h] = k < now->n && was.active;
-            from = vxk_lane_value(old, was.rank);
+            from = value_index(old, was.rank);
             if (had[h] && a->colours)
                 v[h].colour = a->g.colours[from];
             if (had[h] && a->labels)
@@ -162,7 +162,7 @@ update(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const 
             uint64_t to;
             if (k >= now->n)
                 continue;
-            if (vxk_plane_seen(seen, n[h])) {
+            if (plane_seen(seen, n[h])) {
                 struct vxk_tint tint = vxk_tint_of(a, sight[h].reading, sight[h].weight);
                 int dead = 0;
                 if (stale && had[h]) /* it may have faded away and be back by this frame */
@@ -171,7 +171,7 @@ update(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const 
                     v[h].colour = v[h].label = 0;
                 vxk_tint_merge(&v[h], &tint, salt + n[h]);
             }
-            to = vxk_lane_value(now, k);
+            to = value_index(now, k);
             if (a->colours)
                 a->colours[to] = v[h].colour;
             if (a->labels)
@@ -185,18 +185,18 @@ static __device__ __forceinline__ void write_channels(const struct vxk_frame_arg
                                                       const struct vxk_offsets *offsets, const struct task *t,
                                                       uint16_t *list, uint32_t lane)
 {
-    struct vxk_lane_leaf now = vxk_lane_load(&a->leaves[t->leaf], 0, lane),
-                         old = vxk_lane_load(vxk_leaf_no(&a->g, t->old), 0, lane);
+    struct lane_leaf now = load_leaf(&a->leaves[t->leaf], 0, lane),
+                     old = load_leaf(vxk_leaf_no(&a->g, t->old), 0, lane);
     if (!now.n)
         return;
     if (t->work == VXK_NONE) {
         if (a->colours)
-            vxk_lane_copy(a->colours, a->g.colours, &now, &old, lane);
+            copy_values(a->colours, a->g.colours, &now, &old, lane);
         if (a->labels)
-            vxk_lane_copy(a->labels, a->g.labels, &now, &old, lane);
+            copy_values(a->labels, a->g.labels, &now, &old, lane);
         return;
     }
-    vxk_lane_list(&now, list, lane);
+    list_voxels(&now, list, lane);
     update<FADES>(a, offsets, t, &now, &old, list, lane);
     __syncwarp();
 }

@@ -1,5 +1,5 @@
 /* Variants for new versions: a warp a word or a leaf, a block a chunk. */
-#include "tuned_leaf.cuh"
+#include "tuned_frame_leaf.cuh"
 
 /* Words: sums and places */
 
@@ -157,24 +157,6 @@ VXK_TUNED_LAUNCH(frame_reduce, reduce, WORD_THREADS, WORDS, 8)
 
 enum { LEAF_THREADS = 128, LEAVES = LEAF_THREADS / VXK_WARP };
 
-/* The new record from the warp into the map. */
-static __device__ __forceinline__ void store_leaf(const struct vxk_lane_leaf *o, struct vxk_leaf *l,
-                                                  uint32_t lane)
-{
-    uint64_t prefix = vxk_lane_prefix(o->ranks, lane);
-    uint32_t tail;
-    ((uint32_t *)l)[lane] = o->masks;
-    tail = lane == 0   ? (uint32_t)prefix
-           : lane == 1 ? (uint32_t)(prefix >> 32)
-           : lane == 2 ? o->page[0]
-           : lane == 3 ? o->page[1]
-           : lane == 4 ? o->page[2]
-                       : (o->n ? o->first : 0) | o->n << 16;
-    if (lane < 6)
-        ((uint32_t *)l)[32 + lane] = tail;
-}
-static_assert(sizeof(struct vxk_leaf) == 38 * 4, "masks, prefix, pages, first and n_active of a record");
-
 /* Old value v of voxel n, faded; the state of one of which nothing is left becomes unknown. */
 static __device__ __forceinline__ uint32_t fade(const struct vxk_frame_args *a,
                                                 const struct vxk_fading *fading, uint32_t v, uint32_t n,
@@ -189,7 +171,7 @@ static __device__ __forceinline__ uint32_t fade(const struct vxk_frame_args *a,
     return v;
 }
 
-/* Voxel n's value after the frame; state and v as before it.  fading: NULL: the map does not. */
+/* Voxel n's value after a depth frame; state and v as before it. */
 static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_frame_args *a,
                                                            const struct vxk_sighted *at,
                                                            const struct vxk_sample *sample, uint32_t n,
@@ -197,20 +179,21 @@ static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_fram
                                                            uint32_t v)
 {
     struct vxk_said s = vxk_pixel_says(&a->f, &at->says, at->z);
+    const uint32_t band = s.surface | s.thin;
     int gone;
     if (!a->f.carve)
         s.near = s.free = 0;
-    if (fading)
-        v = fade(a, fading, v, n, s.band | s.near | s.free, &state);
-    if (s.band | (state == VXK_ACTIVE ? s.near | s.free : 0)) {
+    v = fade(a, fading, v, n, band | s.near | s.free, &state);
+    if (band | (state == VXK_ACTIVE ? s.near | s.free : 0)) {
         struct vxk_obs obs =
-            vxk_obs_depth(&a->f, vxk_what(s.band, s.near, s.free), s.thin, sample, at->says.front, at->z);
+            vxk_obs_depth(&a->f, vxk_what(band, s.near, s.free), s.thin, sample, at->says.front, at->z);
         v = vxk_merge(&a->f, state, v, &obs, &gone);
     }
     return v;
 }
 
-/* hits: the lane's word of the touched leaf's mask and the accumulators before it. */
+/* The same after a LiDAR frame.  band, free: words of what it hit and cleared; before: accumulators before
+ * the word's; fading: NULL: the map does not fade. */
 static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_frame_args *a, uint32_t hit,
                                                            uint32_t band_word, uint32_t band_before,
                                                            uint32_t free_word, uint32_t n,
@@ -238,25 +221,10 @@ static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_fram
     return vxk_merge(&a->f, state, v, &o, &gone);
 }
 
-/* State and value of voxel n before the frame; called by the whole warp, n is the lane's. */
-static __device__ __forceinline__ int old_state(const struct vxk_frame_args *a,
-                                                const struct vxk_lane_leaf *old, uint32_t n, bool on,
-                                                uint32_t *value)
-{
-    struct vxk_lane_old o = vxk_lane_old_voxel(old, n);
-    *value = 0;
-    if (o.active) {
-        if (on)
-            *value = a->g.values[vxk_lane_value(old, o.rank)];
-        return VXK_ACTIVE;
-    }
-    return o.free ? VXK_FREE : VXK_UNKNOWN;
-}
-
 /* The values of a leaf that a depth frame says something about, 64 at a time. */
 static __device__ __forceinline__ void
 update_depth(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const struct vxk_vec3 *first,
-             bool whole, uint2 seen, const struct vxk_lane_leaf *now, const struct vxk_lane_leaf *old,
+             bool whole, uint2 seen, const struct lane_leaf *now, const struct lane_leaf *old,
              const struct vxk_fading *fading, const uint16_t *list, uint32_t lane)
 {
     for (uint32_t k0 = lane; k0 < now->n + lane; k0 += 2 * VXK_WARP) {
@@ -276,8 +244,8 @@ update_depth(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, 
         for (uint32_t h = 0; h < 2; h++) {
             uint32_t k = k0 + h * VXK_WARP;
             if (k < now->n)
-                a->values[vxk_lane_value(now, k)] =
-                    vxk_plane_seen(seen, n[h])
+                a->values[value_index(now, k)] =
+                    plane_seen(seen, n[h])
                         ? new_value_depth(a, &at[h], &sample[h], n[h], fading, state[h], value[h])
                         : value[h];
         }
@@ -285,10 +253,11 @@ update_depth(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, 
 }
 
 /* The same for a LiDAR frame: hits and beams are marked already. */
-static __device__ __forceinline__ void
-update_lidar(const struct vxk_frame_args *a, uint32_t hit, uint32_t work, uint2 seen,
-             const struct vxk_lane_leaf *now, const struct vxk_lane_leaf *old,
-             const struct vxk_fading *fading, const uint16_t *list, uint32_t lane)
+static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args *a, uint32_t hit,
+                                                    uint32_t work, uint2 seen, const struct lane_leaf *now,
+                                                    const struct lane_leaf *old,
+                                                    const struct vxk_fading *fading, const uint16_t *list,
+                                                    uint32_t lane)
 {
     uint32_t band_word = 0, free_word = 0, band_before, n_band;
     if (hit < a->s.room_touch_leaf)
@@ -304,22 +273,23 @@ update_lidar(const struct vxk_frame_args *a, uint32_t hit, uint32_t work, uint2 
                  band_b = __shfl_sync(VXK_FULL, band_before, (int)w);
         if (k >= now->n)
             continue;
-        if (vxk_plane_seen(seen, n))
+        if (plane_seen(seen, n))
             v = new_value_lidar(a, hit, band_w, band_b, free_w, n, fading, state, v);
-        a->values[vxk_lane_value(now, k)] = v;
+        a->values[value_index(now, k)] = v;
     }
 }
 
 /* And for one that the frame says nothing about: what is left of the values fades. */
-static __device__ __forceinline__ void
-update_quiet(const struct vxk_frame_args *a, const struct vxk_lane_leaf *now, const struct vxk_lane_leaf *old,
-             const struct vxk_fading *fading, const uint16_t *list, uint32_t lane)
+static __device__ __forceinline__ void update_quiet(const struct vxk_frame_args *a,
+                                                    const struct lane_leaf *now, const struct lane_leaf *old,
+                                                    const struct vxk_fading *fading, const uint16_t *list,
+                                                    uint32_t lane)
 {
     for (uint32_t k0 = 0; k0 < now->n; k0 += VXK_WARP) {
         uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, v;
         int state = old_state(a, old, n, k < now->n, &v);
         if (k < now->n)
-            a->values[vxk_lane_value(now, k)] = fade(a, fading, v, n, 0, &state);
+            a->values[value_index(now, k)] = fade(a, fading, v, n, 0, &state);
     }
 }
 
@@ -357,9 +327,8 @@ static __device__ __forceinline__ struct task look_up(const struct vxk_frame_arg
     t.first.x = t.first.y = t.first.z = 0.0f;
     if (a->f.sensor == VXK_SENSOR_LIDAR) {
         t.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
-    } else {
-        if (vxk_leaf_in_view(a, fw, cell, &t.first))
-            t.how |= IS_WHOLE;
+    } else if (FADES && leaf_in_view(a, fw, cell, &t.first)) {
+        t.how |= IS_WHOLE;
     }
     if (FADES)
         t.fading = vxk_fading_of(a, fw, cell);
@@ -391,7 +360,7 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
                                                   const struct vxk_offsets *offsets, const struct task *t,
                                                   uint16_t *list, uint32_t lane)
 {
-    struct vxk_lane_leaf old = vxk_lane_load(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
+    struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
     const struct vxk_fading *fading = FADES ? &t->fading : (const struct vxk_fading *)0;
     now.masks = old.masks;
     if (t->work != VXK_NONE)
@@ -406,10 +375,10 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
         return;
     if (t->how & IS_UPDATED) {
         uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
-        vxk_lane_list(&now, list, lane);
+        list_voxels(&now, list, lane);
         if (FADES && t->fading.flags & VXK_WORD_QUIET)
             update_quiet(a, &now, &old, fading, list, lane);
-        else if (a->f.sensor == VXK_SENSOR_LIDAR)
+        else if (!FADES || a->f.sensor == VXK_SENSOR_LIDAR)
             update_lidar(a, t->hit, t->work, seen, &now, &old, fading, list, lane);
         else if (t->how & IS_WHOLE)
             update_depth(a, offsets, &t->first, true, seen, &now, &old, fading, list, lane);
@@ -417,13 +386,13 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
             update_depth(a, offsets, &t->first, false, seen, &now, &old, fading, list, lane);
         __syncwarp();
     } else {
-        vxk_lane_copy(a->values, a->g.values, &now, &old, lane);
+        copy_values(a->values, a->g.values, &now, &old, lane);
     }
 }
 
 enum { BATCH = 8 };
 
-/* FADES: for maps that decay or forget. */
+/* FADES: for maps that decay or forget; depth frames of others have tuned_frame_depth.cu. */
 template <bool FADES>
 static __global__ void __launch_bounds__(LEAF_THREADS)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
@@ -431,7 +400,7 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
 {
     __shared__ uint16_t lists[LEAVES][512];
     __shared__ struct vxk_offsets offsets;
-    if (a.f.sensor == VXK_SENSOR_DEPTH)
+    if (FADES && a.f.sensor == VXK_SENSOR_DEPTH)
         vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
@@ -445,7 +414,14 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
         }
     }
 }
-VXK_TUNED_LAUNCH(frame_leaf, a->fade.on ? leaf<true> : leaf<false>, LEAF_THREADS, LEAVES, 16)
+extern "C" cudaError_t vxk_cuda_tuned_frame_leaf(const struct vxk_cuda_launch *l)
+{
+    const struct vxk_frame_leaf_args *a = (const struct vxk_frame_leaf_args *)l->args;
+    if (a->f.sensor == VXK_SENSOR_DEPTH && !a->fade.on)
+        return vxk_cuda_leaf_depth(l);
+    return vxk_launch_tuned(l, a->fade.on ? leaf<true> : leaf<false>, *a, vxk_blocks_for(l, l->n, LEAVES, 16),
+                            LEAF_THREADS);
+}
 
 /* Chunks: words, retired pages, headers */
 
