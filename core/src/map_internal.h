@@ -29,6 +29,9 @@ struct vx__beam_cache {
     double first_azimuth_rad, azimuth_step_rad;
 };
 
+/* Epoch behind which no frame is taken. */
+#define VX__MAX_FRAME_EPOCH (UINT32_MAX - 1024u)
+
 /* What a commit replaced: given back once no pin is older than `epoch`. */
 struct vx__retired {
     struct vx__retired *next;
