@@ -1,6 +1,5 @@
 /* query_path.c - robots of spheres along paths. */
 #include "esdf.h"
-#include "map_internal.h"
 #include "query_ask.h"
 #include "vx/planning.h"
 #include "work.h"
@@ -146,7 +145,7 @@ fail:
 /* True when paths go one by one: there are enough to keep every thread busy, and none has many ways. */
 static bool goes_whole(const struct vx__session *s, const struct vx_paths *p, uint32_t n)
 {
-    return (n >= FEWEST_WHOLE || s->map->device->backend == VXK_CUDA) &&
+    return (n >= FEWEST_WHOLE || s->rs->queue->dev->backend == VXK_CUDA) &&
            p->n_spheres <= VXK_PATH_WHOLE_SPHERES &&
            (uint64_t)n_segments(p) * p->n_spheres <= VXK_PATH_WHOLE_WAYS;
 }
@@ -155,7 +154,7 @@ static vx_err launch_paths(const struct vx__session *s, const struct vx__questio
                            const struct vx__batch *b)
 {
     struct vxk_query_path_args a = args_of(s, k, b);
-    const uint32_t most = s->map->device->backend == VXK_CUDA ? MOST_WAYS_GPU : MOST_WAYS,
+    const uint32_t most = s->rs->queue->dev->backend == VXK_CUDA ? MOST_WAYS_GPU : MOST_WAYS,
                    at_once = most / (a.n_segments * a.n_spheres) + 1;
 
     if (!goes_whole(s, k->what, b->n))

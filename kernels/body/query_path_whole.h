@@ -16,10 +16,11 @@ enum {
     VXK_PATH_WHOLE_LEFT = (int)(1u << 31) /* the status of such a path: it has no answer */
 };
 
-/* True for a leg with which a path is left. */
+/* True for a leg with which a path is left.  (What moves further than VXK_PATH_MOST is no leg.) */
 VXK_FN int vxk_path_too_long(const struct vxk_query_path_args *a, float moved, float turned)
 {
-    return vxk_way_length(moved, turned, a->reach) > (float)VXK_PATH_WHOLE_LENGTH;
+    return vxk_way_length(moved, turned, a->reach) > (float)VXK_PATH_WHOLE_LENGTH &&
+           moved <= (float)VXK_PATH_MOST;
 }
 
 /* Element: a path. */
@@ -32,15 +33,17 @@ VXK_FN void vxk_query_path_whole(const struct vxk_query_path_args *a, uint32_t i
     float moved, turned;
     vxk_path_begin(&o);
     for (uint32_t segment = 0; segment < a->n_segments && !vxk_path_over(&o, (float)segment); segment++) {
-        leg.moved = -1.0f;
-        if (vxk_way_ends(a, i, segment, &w, &moved, &turned)) {
-            vxk_path_middle(&w, moved, turned, &leg);
-            if (vxk_path_too_long(a, moved, turned)) {
-                o.status = (uint32_t)VXK_PATH_WHOLE_LEFT;
-                a->out[i] = o;
-                return;
-            }
+        if (!vxk_way_ends(a, i, segment, &w, &moved, &turned)) {
+            vxk_path_least(&o.outside, vxk_place_bits((float)segment));
+            continue;
         }
+        if (vxk_path_too_long(a, moved, turned)) {
+            vxk_path_begin(&o);
+            o.status = (uint32_t)VXK_PATH_WHOLE_LEFT;
+            a->out[i] = o;
+            return;
+        }
+        vxk_path_middle(&w, moved, turned, &leg);
         for (uint32_t sphere = 0; sphere < a->n_spheres; sphere++) {
             uint32_t around = vxk_path_decide(a, &leg, segment, sphere, &o);
             if (around)
