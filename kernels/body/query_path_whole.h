@@ -27,34 +27,32 @@ VXK_FN int vxk_path_too_long(const struct vxk_query_path_args *a, float moved, f
 #define vxk_query_path_whole_args vxk_query_path_args
 VXK_FN void vxk_query_path_whole(const struct vxk_query_path_args *a, uint32_t i)
 {
-    struct vxk_path_answer o;
+    struct vxk_path_answer *o = &a->out[i];
     struct vxk_path_leg leg;
     struct vxk_way w;
     float moved, turned;
-    vxk_path_begin(&o);
-    for (uint32_t segment = 0; segment < a->n_segments && !vxk_path_over(&o, (float)segment); segment++) {
+    vxk_path_begin(o);
+    for (uint32_t segment = 0; segment < a->n_segments && !vxk_path_over(o, (float)segment); segment++) {
         if (!vxk_way_ends(a, i, segment, &w, &moved, &turned)) {
-            vxk_path_least(&o.outside, vxk_place_bits((float)segment));
+            vxk_path_least(&o->outside, vxk_place_bits((float)segment));
             continue;
         }
         if (vxk_path_too_long(a, moved, turned)) {
-            vxk_path_begin(&o);
-            o.status = (uint32_t)VXK_PATH_WHOLE_LEFT;
-            a->out[i] = o;
+            vxk_path_begin(o);
+            o->status = (uint32_t)VXK_PATH_WHOLE_LEFT;
             return;
         }
         vxk_path_middle(&w, moved, turned, &leg);
         for (uint32_t sphere = 0; sphere < a->n_spheres; sphere++) {
-            uint32_t around = vxk_path_decide(a, &leg, segment, sphere, &o);
+            uint32_t around = vxk_path_decide(a, &leg, segment, sphere, o);
             if (around)
-                vxk_path_walk(a, i, segment, sphere, around, &o);
+                vxk_path_walk(a, i, segment, sphere, around, o);
         }
     }
-    vxk_path_cut(a, &o);
+    vxk_path_cut(a, o);
     for (uint32_t sphere = 0; sphere < a->n_spheres; sphere++)
-        vxk_path_touch(a, i, sphere, &o);
-    vxk_path_end(a, &o);
-    a->out[i] = o;
+        vxk_path_touch(a, i, sphere, o);
+    vxk_path_end(a, o);
 }
 
 #endif
