@@ -479,9 +479,8 @@ static __global__ void __launch_bounds__(THREADS) whole(const __grid_constant__ 
     uint32_t end = vxk_launch_end(n, n_dev, per);
     w.a = &a;
     w.s = &s;
-    if (threadIdx.x < a.n_spheres)
-        s.sphere[threadIdx.x].off =
-            vxk_path_sphere(&a, threadIdx.x, s.sphere[threadIdx.x].c, &s.sphere[threadIdx.x].radius);
+    for (uint32_t i = threadIdx.x; i < a.n_spheres; i += THREADS)
+        s.sphere[i].off = vxk_path_sphere(&a, i, s.sphere[i].c, &s.sphere[i].radius);
     if (threadIdx.x < CHUNKS)
         s.chunk[threadIdx.x].key = VXK_NO_KEY;
     for (uint32_t path = blockIdx.x; path < end; path += gridDim.x) {
@@ -501,8 +500,8 @@ static __global__ void __launch_bounds__(THREADS) whole(const __grid_constant__ 
             }
         }
         __syncthreads();
-        if (s.long_from == VXK_NONE && threadIdx.x < a.n_spheres)
-            vxk_path_touch(&a, path, threadIdx.x, &s.o);
+        for (uint32_t i = threadIdx.x; s.long_from == VXK_NONE && i < a.n_spheres; i += THREADS)
+            vxk_path_touch(&a, path, i, &s.o);
         __syncthreads();
         if (threadIdx.x == 0) {
             if (s.long_from == VXK_NONE)
