@@ -31,6 +31,14 @@ enum vxc_format {
     VXC_N_FORMATS
 };
 
+/* Scans of PCD files whose points have times (a field t, time, timestamp, offset_time or time_offset), of a
+ * set whose poses have times too: does each point get the pose at its time? */
+enum vxc_deskew {
+    VXC_DESKEW_AUTO = 0, /* yes; a scan for which there are no poses is taken as of one pose, and counted */
+    VXC_DESKEW_OFF,      /* no: the scans were de-skewed before */
+    VXC_DESKEW_ON        /* yes; other scans are refused */
+};
+
 /* What the caller may fix; zero-initialised = everything by itself. */
 struct vxc_reader_options {
     enum vxc_format format;
@@ -40,7 +48,13 @@ struct vxc_reader_options {
     double depth_units_per_m; /* 0: the format's own */
     double min_range_m;       /* 0: 0.1 m (depth), 0.5 m (LiDAR) */
     double max_range_m;       /* 0: 8 m (depth), 60 m (LiDAR) */
-    uint64_t max_frames;      /* only the first so many of the dataset; 0: all */
+    /* Depth images: grey images (PNG or PGM, 8 or 16 bits) with the weight of each pixel, 0 = not used; a
+     * path below the set's folder or an absolute one, in which `*` stands for the depth image's name without
+     * its ending and `#` for the digits at the end of that.  NULL: none. */
+    const char *weights;
+    double weight_white; /* value of theirs that is the weight 1; 0: the largest that their bits hold */
+    enum vxc_deskew deskew;
+    uint64_t max_frames; /* only the first so many of the dataset; 0: all */
 };
 
 enum { VXC_MAX_NOTES = 4 };
@@ -53,6 +67,9 @@ struct vxc_reader_info {
     uint64_t n_colours;         /* frames that have a colour image beside them, or intensities, */
     uint64_t n_colours_lost;    /* and those of them so far whose colours could not be used, */
     char colour_why[256];       /* the first one's reason */
+    uint64_t n_deskewed;        /* scans so far that came with poses over their time, */
+    uint64_t n_rigid;           /* and those with times for their points that came without, */
+    char rigid_why[256];        /* the first one's reason */
     uint32_t n_notes;           /* things a careful user wants to know */
     char note[VXC_MAX_NOTES][256];
 };
@@ -70,6 +87,8 @@ struct vxc_reader;
 /* "7scenes", ... and back.  vxc_format_from_name gives VXC_N_FORMATS for a name it does not know. */
 const char *vxc_format_name(enum vxc_format format);
 enum vxc_format vxc_format_from_name(const char *name);
+/* "auto", "off" or "on"; false for other words. */
+bool vxc_deskew_from_name(const char *name, enum vxc_deskew *out);
 
 /*
  * Opens a dataset: finds its files, intrinsics and poses, but reads no image yet.

@@ -7,6 +7,7 @@
 #include "mesh_job.h"
 
 #include "body/pool.h"
+#include "query_ask.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -485,7 +486,7 @@ vx_err vx_mesh_get_chunks(struct vx_map *map, const struct vx_query_options *opt
     out->complete = p.complete;
     out->n_cells = job.n_leaves;
     out->n_looked = (uint32_t)p.n_lenders;
-    vx__mesh_reply(&job, reply);
+    vx__fill_reply(map, &job.snapshot, 0, reply);
 fail:
     vx__mesh_end(&job); /* waits for the queue: the plan's arrays may still be read */
     plan_fini(&p);

@@ -60,8 +60,6 @@ vx_err vx__mesh_begin(struct vx__mesh_job *job, struct vx_map *map, const struct
 /* Errors: VX_E_CANCELLED; VX_E_EXHAUSTED; VX_E_NOMEM; VX_E_DEVICE. */
 vx_err vx__mesh_run(struct vx__mesh_job *job);
 vx_err vx__mesh_cancelled(const struct vx__mesh_job *job);
-/* Which epoch it was.  reply may be NULL. */
-void vx__mesh_reply(const struct vx__mesh_job *job, struct vx_reply *reply);
 /* Frees what came out, if it was not taken (memory = NULL), and all the rest. */
 void vx__mesh_end(struct vx__mesh_job *job);
 
