@@ -470,8 +470,9 @@ static __device__ void walk(struct work *w, uint32_t path)
     }
 }
 
-static __global__ void __launch_bounds__(THREADS) whole(const __grid_constant__ struct vxk_query_path_args a,
-                                                        uint32_t n, const uint32_t *n_dev, uint32_t per)
+static __global__ void __launch_bounds__(THREADS, 3)
+    whole(const __grid_constant__ struct vxk_query_path_args a, uint32_t n, const uint32_t *n_dev,
+          uint32_t per)
 {
     vxk_kernel_begin();
     __shared__ struct block s;
