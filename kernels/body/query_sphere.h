@@ -75,32 +75,37 @@ VXK_FN uint64_t vxk_ball_slab(const struct vxk_query *q, const struct vxk_ball *
     return rows & 0x0101010101010101ull;
 }
 
-/* The rows of a leaf that the ball meets. */
+/* The rows of slab x of a leaf that the ball meets. */
+VXK_FN void vxk_ball_leaf_slab(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l,
+                               const int32_t first[3], int32_t x)
+{
+    float gx = vxk_ball_gap(b, 0, first[0] + x, first[0] + x);
+    uint64_t rows = vxk_ball_slab(q, b, l, x);
+    if (!rows)
+        return;
+    for (int32_t y = vxk_maxi(b->lo[1] - first[1], 0); y < 8 && first[1] + y <= b->hi[1]; y++) {
+        float gy = vxk_ball_gap(b, 1, first[1] + y, first[1] + y), left = b->r * b->r - gx * gx - gy * gy, s;
+        int32_t from, to;
+        if (left < 0.0f || !(rows >> (8 * y) & 1))
+            continue;
+        s = vxk_sqrt(left);
+        from = (int32_t)vxk_ceil(b->at.f[2] - s) - 1 - first[2];
+        to = (int32_t)vxk_floor(b->at.f[2] + s) - first[2];
+        from = vxk_maxi(from, 0);
+        to = vxk_mini(to, 7);
+        if (from <= to)
+            vxk_ball_row(q, b, l, first, (uint32_t)(x << 3 | y), from, to);
+        if (b->status == VXK_BALL_ALL)
+            return;
+    }
+}
+/* The slabs of a leaf that the ball meets. */
 VXK_FN void vxk_ball_leaf(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l,
                           const int32_t first[3])
 {
-    for (int32_t x = vxk_maxi(b->lo[0] - first[0], 0); x < 8 && first[0] + x <= b->hi[0]; x++) {
-        float gx = vxk_ball_gap(b, 0, first[0] + x, first[0] + x);
-        uint64_t rows = vxk_ball_slab(q, b, l, x);
-        if (!rows)
-            continue;
-        for (int32_t y = vxk_maxi(b->lo[1] - first[1], 0); y < 8 && first[1] + y <= b->hi[1]; y++) {
-            float gy = vxk_ball_gap(b, 1, first[1] + y, first[1] + y), left = b->r * b->r - gx * gx - gy * gy,
-                  s;
-            int32_t from, to;
-            if (left < 0.0f || !(rows >> (8 * y) & 1))
-                continue;
-            s = vxk_sqrt(left);
-            from = (int32_t)vxk_ceil(b->at.f[2] - s) - 1 - first[2];
-            to = (int32_t)vxk_floor(b->at.f[2] + s) - first[2];
-            from = vxk_maxi(from, 0);
-            to = vxk_mini(to, 7);
-            if (from <= to)
-                vxk_ball_row(q, b, l, first, (uint32_t)(x << 3 | y), from, to);
-            if (b->status == VXK_BALL_ALL)
-                return;
-        }
-    }
+    for (int32_t x = vxk_maxi(b->lo[0] - first[0], 0);
+         x < 8 && first[0] + x <= b->hi[0] && b->status != VXK_BALL_ALL; x++)
+        vxk_ball_leaf_slab(q, b, l, first, x);
 }
 
 /* The cells among `cells` of a word that the ball meets; `first` = the word's first voxel, from the centre's

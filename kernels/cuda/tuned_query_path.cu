@@ -1,151 +1,12 @@
 /*
  * Whole paths of a robot: a block a path.
  *
- * Segments go in groups.  For each, threads make the legs, decide the ways at a glance and list the others in
- * shared memory; then they march along those and hold them against unknown space, each lane taking the next
- * when it is done.  What a path touches in one group ends it.  Chunks around the legs are looked up once.
+ * Segments go in groups.  For each, threads make the legs, gather what the cells around have (the field's
+ * outlines) into shared memory, decide the ways at a glance and list the others; then they march along those
+ * and hold them against unknown space, each lane taking the next when it is done.  What a path touches in one
+ * group ends it.
  */
-#include "../body/query.h"
-#include "tuned.cuh"
-
-enum {
-    THREADS = 256,
-    FIRST_LEGS = 8, /* in the first group: many paths touch something soon */
-    LEGS = 24,
-    LISTED = 2048, /* ways of a group */
-    CHUNKS = 64,   /* 4^3 of them, by the lowest bits of their coordinates */
-    PIECE = 16,    /* voxels: long ways are decided by pieces of at most this length */
-    SHARE = VXK_PATH_GROUP,
-    SHARES = VXK_WARP / SHARE
-};
-
-struct sphere {
-    float c[3], radius, off; /* voxels; off: from the robot's origin */
-};
-struct leg {
-    struct vxk_way way; /* without a sphere */
-    struct vxk_path_leg middle;
-};
-struct chunk {
-    uint64_t key;
-    uint32_t field, map; /* number in the field, version in the map, or VXK_NONE */
-};
-struct block {
-    struct vxk_path_answer o;
-    uint32_t n_march, n_meet, next_march, next_meet;
-    uint32_t long_from; /* first segment that is too long */
-    struct chunk chunk[CHUNKS];
-    struct sphere sphere[VXK_PATH_WHOLE_SPHERES];
-    struct leg leg[LEGS];
-    uint16_t march[LISTED], meet[LISTED]; /* way of the group << 3 | what is around, as vxk_around */
-};
-/* What a thread works with. */
-struct work {
-    const struct vxk_query_path_args *a;
-    struct block *s;
-    uint32_t first, n_legs; /* of the group */
-};
-
-static __device__ __forceinline__ int over(const struct block *s, float place)
-{
-    uint64_t first = *(const volatile uint64_t *)&s->o.first;
-    return vxk_place_bits(place) > (uint32_t)(first >> 32);
-}
-/* What lies there can't be where unknown space is first met. */
-static __device__ __forceinline__ int behind_unknown(const struct block *s, float place)
-{
-    return vxk_place_bits(place) > *(const volatile uint32_t *)&s->o.unknown;
-}
-
-static __device__ __forceinline__ struct chunk *place_of(struct block *s, uint64_t key)
-{
-    return &s->chunk[(key >> 42 & 3) << 4 | (key >> 21 & 3) << 2 | (key & 3)];
-}
-static __device__ __forceinline__ uint32_t field_chunk(const struct work *w, uint64_t key)
-{
-    const struct chunk *c = place_of(w->s, key);
-    return c->key == key ? c->field : vxk_esdf_find(&w->a->q.esdf, key);
-}
-static __device__ __forceinline__ const struct vxk_chunk *map_chunk(const struct work *w, uint64_t key)
-{
-    const struct chunk *c = place_of(w->s, key);
-    if (c->key != key)
-        return vxk_find_chunk(&w->a->q.grid, key);
-    return c->map == VXK_NONE ? (const struct vxk_chunk *)0 : &w->a->q.grid.chunks[c->map];
-}
-/* Looks up the chunks at the corners of what a robot needs of a leg: corner 0 .. 7. */
-static __device__ void know_chunk(const struct work *w, const struct leg *l, uint32_t corner)
-{
-    const struct vxk_path_leg *m = &l->middle;
-    float reach = 0.5f * vxk_way_length(m->moved, m->turned, w->a->reach) + w->a->reach +
-                  (float)w->a->q.esdf.radius + 2.0f;
-    int32_t at[3];
-    uint64_t key;
-    if (m->moved < 0.0f || !(reach < 1000.0f))
-        return;
-    for (int k = 0; k < 3; k++)
-        at[k] = m->v[k] + (corner >> k & 1 ? (int32_t)reach : -(int32_t)reach);
-    if (!vxk_cell_key(at[0] >> 3, at[1] >> 3, at[2] >> 3, &key))
-        return;
-    struct chunk *c = place_of(w->s, key);
-    if (vxk_atomic_cas64(&c->key, VXK_NO_KEY, key) == VXK_NO_KEY) {
-        const struct vxk_chunk *map = vxk_find_chunk(&w->a->q.grid, key);
-        c->field = vxk_esdf_find(&w->a->q.esdf, key);
-        c->map = map ? (uint32_t)(map - w->a->q.grid.chunks) : (uint32_t)VXK_NONE;
-    }
-}
-
-/* vxk_outline_at */
-static __device__ __forceinline__ void outline_at(const struct work *w, const int32_t base[3], uint64_t *key,
-                                                  struct vxk_outline *out)
-{
-    uint32_t word =
-        (uint32_t)(base[0] >> 5 & 3) << 4 | (uint32_t)(base[1] >> 5 & 3) << 2 | (uint32_t)(base[2] >> 5 & 3);
-    out->near = out->occupied = 0;
-    out->unknown = ~0ull;
-    if (!vxk_cell_key(base[0] >> 3, base[1] >> 3, base[2] >> 3, key)) {
-        *key = VXK_NO_KEY;
-        return;
-    }
-    uint32_t c = field_chunk(w, *key);
-    if (c != VXK_NONE) {
-        const ulonglong2 *from = (const ulonglong2 *)&w->a->q.esdf.outline[(uint64_t)c << 6 | word];
-        ulonglong2 low = from[0], high = from[1];
-        out->near = low.x;
-        out->unknown = low.y;
-        out->occupied = high.x;
-        return;
-    }
-    const struct vxk_chunk *map = map_chunk(w, *key);
-    if (map)
-        out->unknown = ~map->word[word].tile;
-}
-/* vxk_around */
-static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
-                                                          const struct vxk_extent *inner,
-                                                          const struct vxk_extent *outer)
-{
-    uint32_t found = 0;
-    int32_t base[3];
-    for (base[0] = outer->lo[0] & ~31; base[0] <= outer->hi[0]; base[0] += 32)
-        for (base[1] = outer->lo[1] & ~31; base[1] <= outer->hi[1]; base[1] += 32)
-            for (base[2] = outer->lo[2] & ~31; base[2] <= outer->hi[2]; base[2] += 32) {
-                struct vxk_outline o;
-                uint64_t key, cells = vxk_extent_cells(inner, base);
-                outline_at(w, base, &key, &o);
-                found |= o.unknown & vxk_extent_cells(outer, base) ? VXK_HAS_UNKNOWN : 0;
-                found |= (o.near & cells ? VXK_NEAR : 0) | (o.occupied & cells ? VXK_HAS_OCCUPIED : 0);
-            }
-    return found;
-}
-static __device__ __forceinline__ uint32_t around_glance(const struct work *w,
-                                                         const struct vxk_path_glance *g, uint32_t all)
-{
-    struct vxk_extent inner, outer;
-    if (!vxk_path_extents(g, &inner, &outer))
-        return all;
-    return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer) & all;
-}
+#include "tuned_query_path.cuh"
 
 /* A listed way. */
 static __device__ __forceinline__ void take_way(const struct work *w, uint32_t way, struct vxk_way *out,
@@ -165,7 +26,8 @@ static __device__ __forceinline__ void take_way(const struct work *w, uint32_t w
 
 /* What is around a long way, piece by piece: no place of a piece is further from its middle than half of its
  * length. */
-static __device__ uint32_t around_pieces(const struct work *w, uint32_t way, uint32_t all)
+static __device__ __attribute__((noinline)) uint32_t around_pieces(const struct work *w, uint32_t way,
+                                                                   uint32_t all)
 {
     struct vxk_way l;
     struct vxk_path_glance g;
@@ -219,13 +81,14 @@ static __device__ void glance(const struct work *w)
             if (behind_unknown(s, place))
                 meet = 0;
         }
-        put(s->march, &s->n_march, way << 3 | march, march != 0);
-        put(s->meet, &s->n_meet, way << 3 | meet, meet != 0);
+        put(s->list.march, &s->n_march, way << 3 | march, march != 0);
+        put(s->list.meet, &s->n_meet, way << 3 | meet, meet != 0);
     }
 }
 
 /* True when an unknown voxel's cube is within r of a spot: vxk_path_unknown. */
-static __device__ int unknown_near(const struct work *w, const struct vxk_spot *spot, float r)
+static __device__ __attribute__((noinline)) int unknown_near(const struct work *w,
+                                                             const struct vxk_spot *spot, float r)
 {
     struct vxk_ball b;
     struct vxk_extent box;
@@ -251,6 +114,127 @@ static __device__ int unknown_near(const struct work *w, const struct vxk_spot *
     return b.status == VXK_BALL_ALL;
 }
 
+/* The cells in the region that hold unknown voxels and that a ball's box meets: 4 x 4 x 4 bits from cell
+ * `first` on (of the map).  False when they are more or not all in the region. */
+static __device__ __forceinline__ int unknown_cells(const struct region *r, const struct vxk_extent *box,
+                                                    int32_t first[3], uint64_t *cells)
+{
+    int32_t from[3], to[3];
+    *cells = 0;
+    if (!in_region(r, box, from, to))
+        return 0;
+    for (int a = 0; a < 3; a++) {
+        first[a] = from[a] + r->first[a];
+        if (to[a] - from[a] > 3)
+            return 0;
+    }
+    uint32_t mask = bits_of(from[2], to[2]);
+    for (int32_t x = from[0]; x <= to[0]; x++)
+        for (int32_t y = from[1]; y <= to[1]; y++)
+            *cells |= (uint64_t)((r->unknown[x * r->n[1] + y] & mask) >> from[2])
+                      << ((x - from[0]) * 16 + (y - from[1]) * 4);
+    return 1;
+}
+/* True when slab x of a cell has an unknown voxel whose cube the ball meets; `at`: the cell's first voxel,
+ * from the ball's.  The ball meets the cell. */
+static __device__ __forceinline__ int slab_meets(const struct work *w, struct vxk_ball *b,
+                                                 const int32_t at[3], int32_t x)
+{
+    const struct vxk_query *q = &w->a->q;
+    const struct vxk_chunk *map;
+    struct vxk_extent box;
+    uint64_t key;
+    int32_t v[3];
+    for (int a = 0; a < 3; a++)
+        v[a] = b->at.v[a] + at[a];
+    if (!vxk_cell_key(v[0] >> 3, v[1] >> 3, v[2] >> 3, &key) || !(map = map_chunk(w, key)))
+        return 1;
+    const struct vxk_word *word =
+        &map->word[vxk_word_of((uint32_t)v[0] & 127, (uint32_t)v[1] & 127, (uint32_t)v[2] & 127)];
+    uint32_t cell = vxk_cell_of((uint32_t)v[0], (uint32_t)v[1], (uint32_t)v[2]);
+    if (!(word->leaf >> cell & 1))
+        return !(word->tile >> cell & 1);
+    vxk_ball_begin(b, &box);
+    if (at[0] + x < b->lo[0] || at[0] + x > b->hi[0])
+        return 0;
+    vxk_ball_leaf_slab(q, b, vxk_leaf_at(&q->grid, word, cell), at, x);
+    return b->status == VXK_BALL_ALL;
+}
+/* The lanes whose ball meets an unknown voxel's cube, as unknown_near; every lane of the warp calls, those
+ * with `any` have one.  SHARE lanes go through the slabs of a cell, SHARES cells at a time. */
+static __device__ uint32_t balls_meet(const struct work *w, int any, const struct vxk_spot *spot, float r)
+{
+    uint32_t lane = threadIdx.x & (VXK_WARP - 1), have;
+    int32_t first[3] = {0, 0, 0}, at[3] = {0, 0, 0};
+    uint64_t cells = 0;
+    int met = 0;
+    struct vxk_ball b = {};
+    if (any) {
+        struct vxk_extent box;
+        b.at = *spot;
+        b.r = r;
+        vxk_ball_begin(&b, &box);
+        if (!unknown_cells(&w->s->region, &box, first, &cells))
+            met = unknown_near(w, spot, r);
+    }
+    for (;;) {
+        int has = 0;
+        while (cells && !met && !has) {
+            uint32_t cell = vxk_ctz64(cells);
+            cells &= cells - 1;
+            at[0] = (first[0] + (int32_t)(cell >> 4)) * 8 - b.at.v[0];
+            at[1] = (first[1] + (int32_t)(cell >> 2 & 3)) * 8 - b.at.v[1];
+            at[2] = (first[2] + (int32_t)(cell & 3)) * 8 - b.at.v[2];
+            has = vxk_ball_box(&b, at, 8) <= b.r * b.r;
+        }
+        have = __ballot_sync(VXK_FULL, has);
+        if (!have)
+            break;
+        while (have) {
+            struct vxk_ball of;
+            uint32_t mine = have, rank = (uint32_t)__popc(have & ((1u << lane) - 1));
+            int32_t cell[3];
+            int hit = 0, src;
+            for (uint32_t k = lane / SHARE; k; k--)
+                mine &= mine - 1;
+            src = mine ? (int)vxk_ctz32(mine) : 0;
+            for (int a = 0; a < 3; a++) {
+                of.at.v[a] = __shfl_sync(VXK_FULL, b.at.v[a], src);
+                of.at.f[a] = __shfl_sync(VXK_FULL, b.at.f[a], src);
+                cell[a] = __shfl_sync(VXK_FULL, at[a], src);
+            }
+            of.r = __shfl_sync(VXK_FULL, b.r, src);
+            of.status = VXK_Q_COLLIDES;
+            if (mine)
+                hit = slab_meets(w, &of, cell, (int32_t)(lane % SHARE));
+            uint32_t hits = __ballot_sync(VXK_FULL, hit);
+            if (have >> lane & 1 && rank < SHARES && (hits >> (rank * SHARE) & ((1u << SHARE) - 1)))
+                met = 1;
+            for (int k = 0; k < SHARES; k++)
+                have &= have - 1;
+        }
+    }
+    return __ballot_sync(VXK_FULL, met);
+}
+/* True when the voxel at a spot is unknown: quickly, and only where that is sure. */
+static __device__ __forceinline__ int surely_unknown(const struct work *w, const struct vxk_spot *spot)
+{
+    const struct vxk_chunk *map;
+    uint32_t value = 0;
+    uint64_t key;
+    struct vxk_extent one;
+    int32_t from[3], to[3];
+    for (int a = 0; a < 3; a++)
+        one.lo[a] = one.hi[a] = spot->v[a];
+    if (in_region(&w->s->region, &one, from, to) && !any_of(&w->s->region, w->s->region.unknown, from, to))
+        return 0;
+    if (!vxk_cell_key(spot->v[0] >> 3, spot->v[1] >> 3, spot->v[2] >> 3, &key))
+        return 0;
+    map = map_chunk(w, key);
+    return vxk_chunk_voxel(&w->a->q.grid, map, (uint32_t)spot->v[0] & 127, (uint32_t)spot->v[1] & 127,
+                           (uint32_t)spot->v[2] & 127, &value) == VXK_UNKNOWN;
+}
+
 /* Place k of the n + 1 at which a way is held against unknown space. */
 static __device__ __forceinline__ float part_of(uint32_t k, uint32_t n)
 {
@@ -260,6 +244,13 @@ static __device__ __forceinline__ float part_of(uint32_t k, uint32_t n)
 static __device__ __forceinline__ float reach_at(const struct vxk_way *l, uint32_t n)
 {
     return l->radius + 0.5f * (n ? l->length / (float)n : 0.0f);
+}
+/* A sphere meets unknown space. */
+static __device__ __forceinline__ void note_unknown(const struct work *w, float place, uint32_t sphere)
+{
+    vxk_path_least(&w->s->o.unknown, vxk_place_bits(place));
+    if (w->a->unknown == VXK_UNKNOWN_OCCUPIED)
+        vxk_path_contact(&w->s->o, place, sphere);
 }
 /* Holds SHARE places of SHARES ways against unknown space, a lane each.  mine: the lane whose ways's places
  * `from` .. `to` this lane shares in.  Returns the lanes at whose places it was met or that can't be judged,
@@ -271,24 +262,23 @@ static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t w
     struct vxk_way l;
     struct vxk_spot spot;
     uint32_t segment = 0, sphere = 0, n = 0, lane = threadIdx.x & (VXK_WARP - 1), k = from + lane % SHARE;
-    int met = 0, bad = 0;
+    float reach = 0.0f;
+    int met, good = 0, bad = 0;
     if (any && k <= to) {
         take_way(w, way, &l, &segment, &sphere);
         n = (uint32_t)vxk_ceil(l.length);
-        if (vxk_way_at(&l, part_of(k, n), &spot))
-            met = unknown_near(w, &spot, reach_at(&l, n));
-        else
-            bad = 1;
+        reach = reach_at(&l, n);
+        good = vxk_way_at(&l, part_of(k, n), &spot);
+        bad = !good;
     }
+    met = balls_meet(w, good, &spot, reach) >> lane & 1;
     uint32_t ends = __ballot_sync(VXK_FULL, met || bad);
     if ((met || bad) && !(ends >> (lane & ~(SHARE - 1u)) & ((1u << lane % SHARE) - 1))) {
         float place = (float)segment + part_of(k, n);
         if (bad) {
             vxk_path_least(&s->o.outside, vxk_place_bits(place));
         } else {
-            vxk_path_least(&s->o.unknown, vxk_place_bits(place));
-            if (w->a->unknown == VXK_UNKNOWN_OCCUPIED)
-                vxk_path_contact(&s->o, place, sphere);
+            note_unknown(w, place, sphere);
         }
     }
     return ends;
@@ -304,9 +294,10 @@ static __device__ void meet(const struct work *w)
         struct vxk_way l;
         struct vxk_spot spot;
         uint32_t segment, sphere, to = 0, hits, at;
-        int hit = 0;
+        float reach = 0.0f;
+        int hit = 0, ball = 0;
         if (!busy && (at = atomicAdd(&s->next_meet, 1)) < n_listed) {
-            way = s->meet[at] >> 3;
+            way = s->list.meet[at] >> 3;
             from = 0;
             busy = 1;
         }
@@ -317,14 +308,20 @@ static __device__ void meet(const struct work *w)
             n = (uint32_t)vxk_ceil(l.length);
             to = min(from + SHARE - 1, n);
             float place = (float)segment + part_of(from, n);
-            if (over(s, place) || behind_unknown(s, place))
+            if (over(s, place) || behind_unknown(s, place)) {
                 busy = 0;
-            else
-                hit = !(to > from && vxk_way_at(&l, 0.5f * (float)(from + to) / (float)n, &spot) &&
-                        !unknown_near(w, &spot,
-                                      reach_at(&l, n) + 0.5f * (float)(to - from) * (l.length / (float)n) +
-                                          0.05f));
+            } else if (vxk_way_at(&l, part_of(from, n), &spot) && surely_unknown(w, &spot)) {
+                note_unknown(w, place, sphere);
+                busy = 0;
+            } else {
+                ball = to > from && vxk_way_at(&l, 0.5f * (float)(from + to) / (float)n, &spot);
+                reach = reach_at(&l, n) + 0.5f * (float)(to - from) * (l.length / (float)n) + 0.05f;
+                hit = 1;
+            }
         }
+        uint32_t balls = balls_meet(w, ball, &spot, reach);
+        if (ball && !(balls >> lane & 1))
+            hit = 0;
         for (hits = __ballot_sync(VXK_FULL, hit); hits;) {
             uint32_t mine = hits, rank = (uint32_t)__popc(hits & ((1u << lane) - 1));
             for (uint32_t k = lane / SHARE; k; k--)
@@ -364,7 +361,18 @@ static __device__ __forceinline__ void look(const struct work *w, const struct v
         const struct vxk_outline *o = &q->esdf.outline[(uint64_t)c->chunk << 6 | place >> 6];
         states = ((o->occupied | (careful ? o->unknown : 0)) >> (place & 63) & 1) != 0;
     }
-    out->has = vxk_probe_distance(q, c, spot, states, &d, &out->state);
+    if (states && !c->leaf) { /* nothing is within R: its state alone is asked for */
+        uint32_t value = 0;
+        int kind = VXK_UNKNOWN;
+        if (vxk_cell_key(x, y, z, &key))
+            kind = vxk_chunk_voxel(&q->grid, map_chunk(w, key), (uint32_t)spot->v[0] & 127,
+                                   (uint32_t)spot->v[1] & 127, (uint32_t)spot->v[2] & 127, &value);
+        out->state = vxk_evidence(kind, value, q->occupancy);
+        out->has = 0;
+        d = 0.0f;
+    } else {
+        out->has = vxk_probe_distance(q, c, spot, 0, &d, &out->state);
+    }
     out->clear = (out->has ? vxk_min(d, (float)q->esdf.radius) : (float)q->esdf.radius) - l->radius;
     out->touches = (out->has && d <= l->radius) || out->state == VXK_STATE_OCCUPIED;
 }
@@ -384,7 +392,7 @@ static __device__ void march(const struct work *w)
         if (!busy) {
             uint32_t k = atomicAdd(&s->next_march, 1);
             if (k < n_listed) {
-                uint32_t entry = s->march[k];
+                uint32_t entry = s->list.march[k];
                 take_way(w, entry >> 3, &l, &segment, &sphere);
                 states = (entry & VXK_HAS_OCCUPIED) != 0;
                 careful = states && (entry & VXK_HAS_UNKNOWN) && w->a->unknown == VXK_UNKNOWN_REPORT;
@@ -426,28 +434,6 @@ static __device__ void march(const struct work *w)
     }
 }
 
-/* The legs of a group, and the chunks around them. */
-static __device__ void begin_group(const struct work *w, uint32_t path)
-{
-    struct block *s = w->s;
-    if (threadIdx.x < w->n_legs) {
-        struct leg *l = &s->leg[threadIdx.x];
-        float moved, turned;
-        uint32_t segment = w->first + threadIdx.x;
-        l->middle.moved = -1.0f;
-        if (vxk_way_ends(w->a, path, segment, &l->way, &moved, &turned)) {
-            vxk_path_middle(&l->way, moved, turned, &l->middle);
-            if (vxk_path_too_long(w->a, moved, turned))
-                atomicMin(&s->long_from, segment);
-        }
-    }
-    if (threadIdx.x == 0)
-        s->n_march = s->n_meet = s->next_march = s->next_meet = 0;
-    __syncthreads();
-    for (uint32_t k = threadIdx.x; k < w->n_legs * 8; k += THREADS)
-        know_chunk(w, &s->leg[k >> 3], k & 7);
-    __syncthreads();
-}
 /* All of a path. */
 static __device__ void walk(struct work *w, uint32_t path)
 {
@@ -455,8 +441,8 @@ static __device__ void walk(struct work *w, uint32_t path)
     struct block *s = w->s;
     uint32_t most = min((uint32_t)LEGS, LISTED / a->n_spheres);
     for (w->first = 0; w->first < a->n_segments; w->first += w->n_legs) {
-        w->n_legs = min(a->n_segments - w->first, w->first ? most : min(most, (uint32_t)FIRST_LEGS));
-        begin_group(w, path);
+        begin_group(w, path,
+                    min(a->n_segments - w->first, w->first ? most : min(most, (uint32_t)FIRST_LEGS)));
         uint32_t end = s->long_from;
         if (end < w->first + w->n_legs)
             w->n_legs = end - w->first;
@@ -480,10 +466,17 @@ static __global__ void __launch_bounds__(THREADS, 3)
     uint32_t end = vxk_launch_end(n, n_dev, per);
     w.a = &a;
     w.s = &s;
-    for (uint32_t i = threadIdx.x; i < a.n_spheres; i += THREADS)
-        s.sphere[i].off = vxk_path_sphere(&a, i, s.sphere[i].c, &s.sphere[i].radius);
     if (threadIdx.x < CHUNKS)
         s.chunk[threadIdx.x].key = VXK_NO_KEY;
+    if (threadIdx.x == 0)
+        s.radius_bits = 0;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < a.n_spheres; i += THREADS) {
+        union vxk_bits radius;
+        s.sphere[i].off = vxk_path_sphere(&a, i, s.sphere[i].c, &s.sphere[i].radius);
+        radius.f = s.sphere[i].radius;
+        atomicMax(&s.radius_bits, radius.u);
+    }
     for (uint32_t path = blockIdx.x; path < end; path += gridDim.x) {
         if (threadIdx.x == 0) {
             vxk_path_begin(&s.o);
