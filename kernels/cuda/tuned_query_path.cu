@@ -26,8 +26,7 @@ static __device__ __forceinline__ void take_way(const struct work *w, uint32_t w
 
 /* What is around a long way, piece by piece: no place of a piece is further from its middle than half of its
  * length. */
-static __device__ __attribute__((noinline)) uint32_t around_pieces(const struct work *w, uint32_t way,
-                                                                   uint32_t all)
+APART uint32_t around_pieces(const struct work *w, uint32_t way, uint32_t all)
 {
     struct vxk_way l;
     struct vxk_path_glance g;
@@ -87,8 +86,7 @@ static __device__ void glance(const struct work *w)
 }
 
 /* True when an unknown voxel's cube is within r of a spot: vxk_path_unknown. */
-static __device__ __attribute__((noinline)) int unknown_near(const struct work *w,
-                                                             const struct vxk_spot *spot, float r)
+APART int unknown_near(const struct work *w, const struct vxk_spot *spot, float r)
 {
     struct vxk_ball b;
     struct vxk_extent box;
@@ -162,7 +160,7 @@ static __device__ __forceinline__ int slab_meets(const struct work *w, struct vx
 }
 /* The lanes whose ball meets an unknown voxel's cube, as unknown_near; every lane of the warp calls, those
  * with `any` have one.  SHARE lanes go through the slabs of a cell, SHARES cells at a time. */
-static __device__ uint32_t balls_meet(const struct work *w, int any, const struct vxk_spot *spot, float r)
+APART uint32_t balls_meet(const struct work *w, int any, const struct vxk_spot *spot, float r)
 {
     uint32_t lane = threadIdx.x & (VXK_WARP - 1), have;
     int32_t first[3] = {0, 0, 0}, at[3] = {0, 0, 0};
@@ -340,6 +338,32 @@ static __device__ void meet(const struct work *w)
     }
 }
 
+APART const uint16_t *leaf_of(const struct work *w, int32_t x, int32_t y, int32_t z)
+{
+    uint64_t key;
+    if (!vxk_cell_key(x, y, z, &key))
+        return (const uint16_t *)0;
+    return vxk_esdf_leaf_of(&w->a->q.esdf, field_chunk(w, key), x, y, z);
+}
+/* The distance at a spot whose voxel has one; leaf: of that voxel. */
+static __device__ __forceinline__ float distance_at(const struct work *w, const struct vxk_spot *spot,
+                                                    const uint16_t *leaf, uint32_t stored)
+{
+    float f[3], d[8], g[3], unit = 1.0f / (256.0f * (float)w->a->q.esdf.scale);
+    int32_t b[3];
+    uint32_t all = 1;
+    vxk_spot_corner(spot, b, f);
+    for (uint32_t k = 0; k < 8; k++) {
+        int32_t x = b[0] + (int32_t)(k >> 2), y = b[1] + (int32_t)(k >> 1 & 1), z = b[2] + (int32_t)(k & 1);
+        const uint16_t *l = leaf;
+        if (((x ^ spot->v[0]) | (y ^ spot->v[1]) | (z ^ spot->v[2])) & ~7)
+            l = leaf_of(w, x >> 3, y >> 3, z >> 3);
+        uint32_t v = l ? l[vxk_voxel_of((uint32_t)x, (uint32_t)y, (uint32_t)z)] : (uint32_t)VXK_ESDF_FAR;
+        all &= (uint32_t)(vxk_esdf_has_distance(v) & vxk_esdf_has_state(v));
+        d[k] = vxk_esdf_signed(v);
+    }
+    return (all ? vxk_trilinear(d, f, g) : vxk_esdf_signed(stored)) * unit;
+}
 /* vxk_path_look.  Of a voxel that has no leaf the map is asked only where the outline says it matters. */
 static __device__ __forceinline__ void look(const struct work *w, const struct vxk_way *l,
                                             const struct vxk_spot *spot, int states, int careful,
@@ -371,7 +395,12 @@ static __device__ __forceinline__ void look(const struct work *w, const struct v
         out->has = 0;
         d = 0.0f;
     } else {
-        out->has = vxk_probe_distance(q, c, spot, 0, &d, &out->state);
+        uint32_t stored =
+            c->leaf ? c->leaf[vxk_voxel_of((uint32_t)spot->v[0], (uint32_t)spot->v[1], (uint32_t)spot->v[2])]
+                    : (uint32_t)VXK_ESDF_FAR;
+        out->state = c->leaf ? stored >> 14 : (uint32_t)VXK_STATE_FREE;
+        out->has = vxk_esdf_has_distance(stored);
+        d = out->has ? distance_at(w, spot, c->leaf, stored) : 0.0f;
     }
     out->clear = (out->has ? vxk_min(d, (float)q->esdf.radius) : (float)q->esdf.radius) - l->radius;
     out->touches = (out->has && d <= l->radius) || out->state == VXK_STATE_OCCUPIED;
@@ -434,6 +463,10 @@ static __device__ void march(const struct work *w)
     }
 }
 
+APART void touch(const struct work *w, uint32_t path, uint32_t sphere)
+{
+    vxk_path_touch(w->a, path, sphere, &w->s->o);
+}
 /* All of a path. */
 static __device__ void walk(struct work *w, uint32_t path)
 {
@@ -495,7 +528,7 @@ static __global__ void __launch_bounds__(THREADS, 3)
         }
         __syncthreads();
         for (uint32_t i = threadIdx.x; s.long_from == VXK_NONE && i < a.n_spheres; i += THREADS)
-            vxk_path_touch(&a, path, i, &s.o);
+            touch(&w, path, i);
         __syncthreads();
         if (threadIdx.x == 0) {
             if (s.long_from == VXK_NONE)

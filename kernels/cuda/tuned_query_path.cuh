@@ -77,16 +77,26 @@ static __device__ __forceinline__ struct chunk *place_of(struct block *s, uint64
 {
     return &s->chunk[(key >> 42 & 3) << 4 | (key >> 21 & 3) << 2 | (key & 3)];
 }
+/* What is needed seldom stands apart: the rest stays in the instruction cache. */
+#define APART static __device__ __attribute__((noinline))
+APART uint32_t find_field(const struct vxk_esdf *e, uint64_t key)
+{
+    return vxk_esdf_find(e, key);
+}
+APART const struct vxk_chunk *find_map(const struct vxk_grid *g, uint64_t key)
+{
+    return vxk_find_chunk(g, key);
+}
 static __device__ __forceinline__ uint32_t field_chunk(const struct work *w, uint64_t key)
 {
     const struct chunk *c = place_of(w->s, key);
-    return c->key == key ? c->field : vxk_esdf_find(&w->a->q.esdf, key);
+    return c->key == key ? c->field : find_field(&w->a->q.esdf, key);
 }
 static __device__ __forceinline__ const struct vxk_chunk *map_chunk(const struct work *w, uint64_t key)
 {
     const struct chunk *c = place_of(w->s, key);
     if (c->key != key)
-        return vxk_find_chunk(&w->a->q.grid, key);
+        return find_map(&w->a->q.grid, key);
     return c->map == VXK_NONE ? (const struct vxk_chunk *)0 : &w->a->q.grid.chunks[c->map];
 }
 /* Looks up the chunks at the corners of what a robot needs of a leg: corner 0 .. 7. */
@@ -105,8 +115,8 @@ static __device__ void know_chunk(const struct work *w, const struct leg *l, uin
         return;
     struct chunk *c = place_of(w->s, key);
     if (vxk_atomic_cas64(&c->key, VXK_NO_KEY, key) == VXK_NO_KEY) {
-        const struct vxk_chunk *map = vxk_find_chunk(&w->a->q.grid, key);
-        c->field = vxk_esdf_find(&w->a->q.esdf, key);
+        const struct vxk_chunk *map = find_map(&w->a->q.grid, key);
+        c->field = find_field(&w->a->q.esdf, key);
         c->map = map ? (uint32_t)(map - w->a->q.grid.chunks) : (uint32_t)VXK_NONE;
     }
 }
@@ -199,20 +209,11 @@ static __device__ __forceinline__ uint32_t any_of(const struct region *r, const 
 }
 
 /* vxk_around */
-static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
-                                                          const struct vxk_extent *inner,
-                                                          const struct vxk_extent *outer)
+APART uint32_t around_words(const struct work *w, const struct vxk_extent *inner,
+                            const struct vxk_extent *outer)
 {
-    const struct region *r = &w->s->region;
     uint32_t found = 0;
-    int32_t base[3], from[3], to[3];
-    if (in_region(r, outer, from, to)) {
-        if (w->a->unknown != VXK_UNKNOWN_FREE)
-            found = any_of(r, r->unknown, from, to) ? VXK_HAS_UNKNOWN : 0;
-        in_region(r, inner, from, to);
-        return found | (any_of(r, r->near, from, to) ? VXK_NEAR : 0) |
-               (any_of(r, r->occupied, from, to) ? VXK_HAS_OCCUPIED : 0);
-    }
+    int32_t base[3];
     for (base[0] = outer->lo[0] & ~31; base[0] <= outer->hi[0]; base[0] += 32)
         for (base[1] = outer->lo[1] & ~31; base[1] <= outer->hi[1]; base[1] += 32)
             for (base[2] = outer->lo[2] & ~31; base[2] <= outer->hi[2]; base[2] += 32) {
@@ -223,6 +224,23 @@ static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
                 found |= (o.near & cells ? VXK_NEAR : 0) | (o.occupied & cells ? VXK_HAS_OCCUPIED : 0);
             }
     return found;
+}
+/* The same, by the region where that holds all of it. */
+static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
+                                                          const struct vxk_extent *inner,
+                                                          const struct vxk_extent *outer)
+{
+    const struct region *r = &w->s->region;
+    uint32_t found = 0;
+    int32_t from[3], to[3];
+    if (in_region(r, outer, from, to)) {
+        if (w->a->unknown != VXK_UNKNOWN_FREE)
+            found = any_of(r, r->unknown, from, to) ? VXK_HAS_UNKNOWN : 0;
+        in_region(r, inner, from, to);
+        return found | (any_of(r, r->near, from, to) ? VXK_NEAR : 0) |
+               (any_of(r, r->occupied, from, to) ? VXK_HAS_OCCUPIED : 0);
+    }
+    return around_words(w, inner, outer);
 }
 static __device__ __forceinline__ uint32_t around_glance(const struct work *w,
                                                          const struct vxk_path_glance *g, uint32_t all)
