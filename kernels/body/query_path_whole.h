@@ -16,11 +16,15 @@ enum {
     VXK_PATH_WHOLE_LEFT = (int)(1u << 31) /* the status of such a path: it has no answer */
 };
 
-/* True for a leg with which a path is left.  (What moves further than VXK_PATH_MOST is no leg.) */
-VXK_FN int vxk_path_too_long(const struct vxk_query_path_args *a, float moved, float turned)
+/* True for a leg with which a path is left: it is long, or a sphere may come near the end of the voxel range.
+ * (What moves further than VXK_PATH_MOST is no leg.) */
+VXK_FN int vxk_path_leave(const struct vxk_query_path_args *a, const struct vxk_path_leg *leg)
 {
-    return vxk_way_length(moved, turned, a->reach) > (float)VXK_PATH_WHOLE_LENGTH &&
-           moved <= (float)VXK_PATH_MOST;
+    float length = vxk_way_length(leg->moved, leg->turned, a->reach), most = 0.0f;
+    for (int k = 0; k < 3; k++)
+        most = vxk_max(most, vxk_abs((float)leg->v[k]));
+    return leg->moved <= (float)VXK_PATH_MOST &&
+           (length > (float)VXK_PATH_WHOLE_LENGTH || !(most + a->reach < 133000000.0f));
 }
 
 /* Element: a path. */
@@ -37,12 +41,12 @@ VXK_FN void vxk_query_path_whole(const struct vxk_query_path_args *a, uint32_t i
             vxk_path_least(&o->outside, vxk_place_bits((float)segment));
             continue;
         }
-        if (vxk_path_too_long(a, moved, turned)) {
+        vxk_path_middle(&w, moved, turned, &leg);
+        if (vxk_path_leave(a, &leg)) {
             vxk_path_begin(o);
             o->status = (uint32_t)VXK_PATH_WHOLE_LEFT;
             return;
         }
-        vxk_path_middle(&w, moved, turned, &leg);
         for (uint32_t sphere = 0; sphere < a->n_spheres; sphere++) {
             uint32_t around = vxk_path_decide(a, &leg, segment, sphere, o);
             if (around)

@@ -8,11 +8,15 @@
  */
 #include "tuned_query_path.cuh"
 
-/* A listed way. */
-static __device__ __forceinline__ void take_way(const struct work *w, uint32_t way, struct vxk_way *out,
-                                                uint32_t *segment, uint32_t *sphere)
+/* A piece of a way, by its number in the group. */
+struct piece {
+    uint32_t segment, sphere;
+    int32_t at, of; /* its number on the way, and how many that has; not less than `of`: there is none */
+};
+static __device__ __forceinline__ void take_piece(const struct work *w, uint32_t number, struct vxk_way *out,
+                                                  struct piece *p)
 {
-    uint32_t n = way / w->a->n_spheres, i = way - n * w->a->n_spheres;
+    uint32_t way = number / w->s->n_pieces, n = way / w->a->n_spheres, i = way - n * w->a->n_spheres;
     const struct leg *l = &w->s->leg[n];
     const struct sphere *s = &w->s->sphere[i];
     *out = l->way;
@@ -20,24 +24,14 @@ static __device__ __forceinline__ void take_way(const struct work *w, uint32_t w
         out->c[k] = s->c[k];
     out->radius = s->radius;
     out->length = vxk_way_length(l->middle.moved, l->middle.turned, s->off);
-    *segment = w->first + n;
-    *sphere = i;
+    p->segment = w->first + n;
+    p->sphere = i;
+    p->at = (int32_t)(number - way * w->s->n_pieces);
+    p->of = vxk_path_pieces(out->length);
 }
-
-/* What is around a long way, piece by piece: no place of a piece is further from its middle than half of its
- * length. */
-APART uint32_t around_pieces(const struct work *w, uint32_t way, uint32_t all)
+static __device__ __forceinline__ float place_at(const struct piece *p, int32_t at)
 {
-    struct vxk_way l;
-    struct vxk_path_glance g;
-    uint32_t segment, sphere, found = 0;
-    take_way(w, way, &l, &segment, &sphere);
-    float n = vxk_ceil(l.length * (1.0f / PIECE));
-    g.length = l.length / n;
-    g.radius = l.radius;
-    for (float k = 0.5f; k < n && found != all; k += 1.0f)
-        found |= vxk_way_at(&l, k / n, &g.middle) ? around_glance(w, &g, all) : all;
-    return found;
+    return (float)at / (float)p->of;
 }
 
 static __device__ __forceinline__ void put(uint16_t *list, uint32_t *n, uint32_t entry, int listed)
@@ -51,37 +45,44 @@ static __device__ __forceinline__ void put(uint16_t *list, uint32_t *n, uint32_t
     if (listed)
         list[at] = (uint16_t)entry;
 }
-/* Decides the ways of a group, and lists what is to be looked at. */
+/* What is around a piece of several: vxk_path_around_piece. */
+APART uint32_t around_piece(const struct work *w, uint32_t number, uint32_t all)
+{
+    struct vxk_way l;
+    struct vxk_spot spot;
+    struct piece p;
+    take_piece(w, number, &l, &p);
+    if (!vxk_way_at(&l, ((float)p.at + 0.5f) / (float)p.of, &spot))
+        return all;
+    return around_spot(w, &spot, 0.5f * l.length / (float)p.of, l.radius, all);
+}
+/* Decides the pieces of a group, and lists what is to be looked at. */
 static __device__ void glance(const struct work *w)
 {
     const struct vxk_query_path_args *a = w->a;
     struct block *s = w->s;
-    uint32_t n = w->n_legs * a->n_spheres;
+    uint32_t n = w->n_legs * a->n_spheres * s->n_pieces;
     uint32_t all = a->unknown == VXK_UNKNOWN_FREE ? VXK_NEAR | VXK_HAS_OCCUPIED : VXK_AROUND_ALL;
     for (uint32_t base = 0; base < n; base += THREADS) {
-        uint32_t way = base + threadIdx.x, march = 0, meet = 0;
-        if (way < n) {
-            const struct leg *l = &s->leg[way / a->n_spheres];
-            const struct sphere *b = &s->sphere[way % a->n_spheres];
-            float place = (float)(w->first + way / a->n_spheres);
+        uint32_t number = base + threadIdx.x, around = 0;
+        int meet = 0;
+        if (number < n) {
+            uint32_t way = number / s->n_pieces, segment = way / a->n_spheres;
+            const struct leg *l = &s->leg[segment];
+            const struct sphere *b = &s->sphere[way - segment * a->n_spheres];
+            int32_t at = (int32_t)(number - way * s->n_pieces), of = 1;
+            float place = (float)(w->first + segment);
             struct vxk_path_glance g;
-            if (!vxk_path_short(&l->middle, b->c, b->off, b->radius, &g)) {
+            if (!vxk_path_short(&l->middle, b->c, b->off, b->radius, &g))
                 vxk_path_least(&s->o.outside, vxk_place_bits(place));
-            } else if (g.length > (float)VXK_PATH_WIDE) { /* by its definition all is around it */
-                uint32_t found = around_pieces(w, way, all);
-                march = found & (VXK_NEAR | VXK_HAS_OCCUPIED) ? all : 0;
-                meet = found & VXK_HAS_UNKNOWN;
-            } else {
-                march = around_glance(w, &g, all);
-                meet = march & VXK_HAS_UNKNOWN;
-                if (!(march & (VXK_NEAR | VXK_HAS_OCCUPIED)))
-                    march = 0;
-            }
-            if (behind_unknown(s, place))
-                meet = 0;
+            else if ((of = vxk_path_pieces(g.length)) == 1 && at == 0)
+                around = around_spot(w, &g.middle, 0.5f * g.length, g.radius, all);
+            else if (at < of)
+                around = around_piece(w, number, all);
+            meet = (around & VXK_HAS_UNKNOWN) && !behind_unknown(s, place + (float)at / (float)of);
         }
-        put(s->list.march, &s->n_march, way << 3 | march, march != 0);
-        put(s->list.meet, &s->n_meet, way << 3 | meet, meet != 0);
+        put(s->list.march, &s->n_march, number << 3 | around, (around & (VXK_NEAR | VXK_HAS_OCCUPIED)) != 0);
+        put(s->list.meet, &s->n_meet, number << 3 | around, meet);
     }
 }
 
@@ -250,20 +251,21 @@ static __device__ __forceinline__ void note_unknown(const struct work *w, float 
     if (w->a->unknown == VXK_UNKNOWN_OCCUPIED)
         vxk_path_contact(&w->s->o, place, sphere);
 }
-/* Holds SHARE places of SHARES ways against unknown space, a lane each.  mine: the lane whose ways's places
- * `from` .. `to` this lane shares in.  Returns the lanes at whose places it was met or that can't be judged,
- * and notes the first of each way. */
-static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t way, uint32_t from,
+/* Holds places `from` .. `to` of SHARES pieces against unknown space, a lane each; any: there is one for this
+ * lane's share.  Returns the lanes at whose places it was met or that can't be judged, and notes the first of
+ * each piece. */
+static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t number, uint32_t from,
                                        uint32_t to)
 {
     struct block *s = w->s;
     struct vxk_way l;
     struct vxk_spot spot;
-    uint32_t segment = 0, sphere = 0, n = 0, lane = threadIdx.x & (VXK_WARP - 1), k = from + lane % SHARE;
+    struct piece p = {};
+    uint32_t n = 0, lane = threadIdx.x & (VXK_WARP - 1), k = from + lane % SHARE;
     float reach = 0.0f;
     int met, good = 0, bad = 0;
     if (any && k <= to) {
-        take_way(w, way, &l, &segment, &sphere);
+        take_piece(w, number, &l, &p);
         n = (uint32_t)vxk_ceil(l.length);
         reach = reach_at(&l, n);
         good = vxk_way_at(&l, part_of(k, n), &spot);
@@ -272,12 +274,11 @@ static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t w
     met = balls_meet(w, good, &spot, reach) >> lane & 1;
     uint32_t ends = __ballot_sync(VXK_FULL, met || bad);
     if ((met || bad) && !(ends >> (lane & ~(SHARE - 1u)) & ((1u << lane % SHARE) - 1))) {
-        float place = (float)segment + part_of(k, n);
-        if (bad) {
+        float place = (float)p.segment + part_of(k, n);
+        if (bad)
             vxk_path_least(&s->o.outside, vxk_place_bits(place));
-        } else {
-            note_unknown(w, place, sphere);
-        }
+        else
+            note_unknown(w, place, p.sphere);
     }
     return ends;
 }
@@ -286,34 +287,40 @@ static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t w
 static __device__ void meet(const struct work *w)
 {
     struct block *s = w->s;
-    uint32_t lane = threadIdx.x & (VXK_WARP - 1), n_listed = s->n_meet, way = 0, from = 0, n = 0;
+    uint32_t lane = threadIdx.x & (VXK_WARP - 1), n_listed = s->n_meet, number = 0;
+    int32_t from = 0, end = 0; /* places that are left */
     int busy = 0;
     for (;;) {
         struct vxk_way l;
         struct vxk_spot spot;
-        uint32_t segment, sphere, to = 0, hits, at;
+        struct piece p;
+        uint32_t hits, at;
+        int32_t to = 0;
         float reach = 0.0f;
-        int hit = 0, ball = 0;
+        int hit = 0, ball = 0, begin = 0;
         if (!busy && (at = atomicAdd(&s->next_meet, 1)) < n_listed) {
-            way = s->list.meet[at] >> 3;
-            from = 0;
-            busy = 1;
+            number = s->list.meet[at] >> 3;
+            busy = begin = 1;
         }
         if (!__any_sync(VXK_FULL, busy))
             return;
         if (busy) {
-            take_way(w, way, &l, &segment, &sphere);
-            n = (uint32_t)vxk_ceil(l.length);
-            to = min(from + SHARE - 1, n);
-            float place = (float)segment + part_of(from, n);
+            take_piece(w, number, &l, &p);
+            int32_t n = (int32_t)vxk_ceil(l.length);
+            if (begin) {
+                from = p.at * n / p.of;
+                end = ((p.at + 1) * n + p.of - 1) / p.of;
+            }
+            to = min(from + SHARE - 1, end);
+            float part = part_of((uint32_t)from, (uint32_t)n), place = (float)p.segment + part;
             if (over(s, place) || behind_unknown(s, place)) {
                 busy = 0;
-            } else if (vxk_way_at(&l, part_of(from, n), &spot) && surely_unknown(w, &spot)) {
-                note_unknown(w, place, sphere);
+            } else if (vxk_way_at(&l, part, &spot) && surely_unknown(w, &spot)) {
+                note_unknown(w, place, p.sphere);
                 busy = 0;
             } else {
                 ball = to > from && vxk_way_at(&l, 0.5f * (float)(from + to) / (float)n, &spot);
-                reach = reach_at(&l, n) + 0.5f * (float)(to - from) * (l.length / (float)n) + 0.05f;
+                reach = reach_at(&l, (uint32_t)n) + 0.5f * (float)(to - from) * (l.length / (float)n) + 0.05f;
                 hit = 1;
             }
         }
@@ -325,15 +332,16 @@ static __device__ void meet(const struct work *w)
             for (uint32_t k = lane / SHARE; k; k--)
                 mine &= mine - 1;
             int src = mine ? (int)vxk_ctz32(mine) : 0;
-            uint32_t ends = meet_places(w, mine != 0, __shfl_sync(VXK_FULL, way, src),
-                                        __shfl_sync(VXK_FULL, from, src), __shfl_sync(VXK_FULL, to, src));
+            uint32_t ends = meet_places(w, mine != 0, __shfl_sync(VXK_FULL, number, src),
+                                        (uint32_t)__shfl_sync(VXK_FULL, from, src),
+                                        (uint32_t)__shfl_sync(VXK_FULL, to, src));
             if (hit && (hits >> lane & 1) && rank < SHARES && (ends >> (rank * SHARE) & ((1u << SHARE) - 1)))
                 busy = 0;
             for (int k = 0; k < SHARES; k++)
                 hits &= hits - 1;
         }
         from = to + 1;
-        if (from > n)
+        if (from > end)
             busy = 0;
     }
 }
@@ -412,8 +420,9 @@ static __device__ void march(const struct work *w)
     struct vxk_path_sample now, last = {};
     struct vxk_esdf_cursor cursor;
     struct vxk_way l;
-    uint32_t n_listed = s->n_march, segment = 0, sphere = 0;
-    float at = 0.0f, gone = 0.0f, least = 1e30f;
+    struct piece p = {};
+    uint32_t n_listed = s->n_march;
+    float at = 0.0f, begin = 0.0f, end = 0.0f, gone = 0.0f, least = 1e30f;
     int busy = 0, states = 0, careful = 0;
     vxk_esdf_cursor_init(&cursor);
     for (;;) {
@@ -422,10 +431,12 @@ static __device__ void march(const struct work *w)
             uint32_t k = atomicAdd(&s->next_march, 1);
             if (k < n_listed) {
                 uint32_t entry = s->list.march[k];
-                take_way(w, entry >> 3, &l, &segment, &sphere);
+                take_piece(w, entry >> 3, &l, &p);
+                at = begin = place_at(&p, p.at);
+                end = place_at(&p, p.at + 1);
                 states = (entry & VXK_HAS_OCCUPIED) != 0;
                 careful = states && (entry & VXK_HAS_UNKNOWN) && w->a->unknown == VXK_UNKNOWN_REPORT;
-                at = gone = 0.0f;
+                gone = 0.0f;
                 least = 1e30f;
                 last.has = 0;
                 last.clear = 0.0f;
@@ -436,7 +447,7 @@ static __device__ void march(const struct work *w)
             return;
         if (!busy)
             continue;
-        float place = (float)segment + at;
+        float place = (float)p.segment + at;
         if (over(s, place)) {
             busy = 0;
         } else if (!vxk_way_at(&l, at, &spot)) {
@@ -446,13 +457,13 @@ static __device__ void march(const struct work *w)
             look(w, &l, &spot, states, careful, &cursor, &now);
             if (now.has)
                 least = vxk_min(least, now.clear);
-            if (at > 0.0f && (now.has || last.has))
+            if (at > begin && (now.has || last.has))
                 least = vxk_min(least, 0.5f * (last.clear + now.clear - gone));
             if (now.touches)
-                vxk_path_contact(&s->o, place, sphere);
-            busy = !(now.touches || at >= 1.0f || l.length <= 0.0f);
+                vxk_path_contact(&s->o, place, p.sphere);
+            busy = !(now.touches || at >= end || l.length <= 0.0f);
             if (busy) {
-                float next = vxk_min(at + vxk_path_step(&now, careful) / l.length, 1.0f);
+                float next = vxk_min(at + vxk_path_step(&now, careful) / l.length, end);
                 gone = (next - at) * l.length;
                 at = next;
                 last = now;

@@ -15,7 +15,6 @@ enum {
     CHUNKS = 64,            /* 4^3 of them, by the lowest bits of their coordinates */
     COLUMNS = 64,           /* words of a region along x and y together */
     DEEP = 8,               /* words of a region along z */
-    PIECE = 16,             /* voxels: long ways are decided by pieces of at most this length */
     SHARE = VXK_PATH_GROUP, /* lanes that share the places of a way, or the slabs of a cell */
     SHARES = VXK_WARP / SHARE
 };
@@ -40,7 +39,8 @@ struct block {
     struct vxk_path_answer o;
     uint32_t n_march, n_meet, next_march, next_meet;
     uint32_t n_legs;      /* of this group */
-    uint32_t long_from;   /* first segment that is too long */
+    uint32_t long_from;   /* first segment with which the path is left */
+    uint32_t n_pieces;    /* a way of this group has at most */
     uint32_t radius_bits; /* of the largest sphere */
     struct chunk chunk[CHUNKS];
     struct sphere sphere[VXK_PATH_WHOLE_SPHERES];
@@ -51,7 +51,8 @@ struct block {
             uint64_t near[COLUMNS * DEEP], unknown[COLUMNS * DEEP], occupied[COLUMNS * DEEP];
         } word; /* of the region, while it is gathered */
         struct {
-            uint16_t march[LISTED], meet[LISTED]; /* way of the group << 3 | what is around, as vxk_around */
+            uint16_t march[LISTED],
+                meet[LISTED]; /* piece of the group << 3 | what is around, as vxk_around */
         } list;
     };
 };
@@ -242,11 +243,11 @@ static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
     }
     return around_words(w, inner, outer);
 }
-static __device__ __forceinline__ uint32_t around_glance(const struct work *w,
-                                                         const struct vxk_path_glance *g, uint32_t all)
+static __device__ __forceinline__ uint32_t around_spot(const struct work *w, const struct vxk_spot *m,
+                                                       float half, float radius, uint32_t all)
 {
     struct vxk_extent inner, outer;
-    if (!vxk_path_extents(g, &inner, &outer))
+    if (!vxk_path_extents(m, half, radius, &inner, &outer))
         return all;
     return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer) & all;
 }
@@ -258,21 +259,25 @@ static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const
     struct region *r = &w->s->region;
     union vxk_bits radius;
     uint32_t lane = threadIdx.x & (VXK_WARP - 1);
-    int32_t lo[3], hi[3], fits, size[3];
+    int32_t lo[3], hi[3], size[3], pieces = 1, fits, listed;
     radius.u = w->s->radius_bits;
     for (int a = 0; a < 3; a++) {
         lo[a] = 1 << 30;
         hi[a] = -(1 << 30);
     }
-    if (lane < n && leg->moved >= 0.0f) {
-        float most =
-            w->a->reach + 0.5f * vxk_way_length(leg->moved, leg->turned, w->a->reach) + radius.f + 4.0f;
+    if (lane < n && leg->moved >= 0.0f && !vxk_path_leave(w->a, leg)) {
+        float length = vxk_way_length(leg->moved, leg->turned, w->a->reach),
+              most = w->a->reach + 0.5f * length + radius.f + 4.0f;
+        pieces = length < (float)VXK_PATH_MOST ? vxk_path_pieces(1.001f * length) : 1;
         for (int a = 0; a < 3 && most < 1000.0f; a++) {
             lo[a] = (leg->v[a] - (int32_t)most) >> 5;
             hi[a] = (leg->v[a] + (int32_t)most) >> 5;
         }
     }
-    for (uint32_t d = 1; d < VXK_WARP; d *= 2)
+    for (uint32_t d = 1; d < VXK_WARP; d *= 2) {
+        int32_t p = __shfl_up_sync(VXK_FULL, pieces, d);
+        if (lane >= d)
+            pieces = max(pieces, p);
         for (int a = 0; a < 3; a++) {
             int32_t l = __shfl_up_sync(VXK_FULL, lo[a], d), h = __shfl_up_sync(VXK_FULL, hi[a], d);
             if (lane >= d) {
@@ -280,17 +285,23 @@ static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const
                 hi[a] = max(hi[a], h);
             }
         }
+    }
     for (int a = 0; a < 3; a++)
         size[a] = max(hi[a] - lo[a] + 1, 0);
+    listed = lane < n && (lane + 1) * w->a->n_spheres * (uint32_t)pieces <= LISTED;
     fits = size[0] <= COLUMNS && size[1] <= COLUMNS && size[0] * size[1] <= COLUMNS && size[2] <= DEEP;
-    uint32_t all = __ballot_sync(VXK_FULL, fits && lane < n), last;
-    last = all == VXK_FULL ? VXK_WARP : (uint32_t)vxk_ctz32(~all); /* the first so many fit */
-    if (last ? lane == last - 1 : lane == 0)
+    uint32_t in_lists = __ballot_sync(VXK_FULL, listed), all = __ballot_sync(VXK_FULL, fits && listed), last;
+    int none = !(all & 1); /* not even the first leg has a region */
+    last = none ? in_lists : all;
+    last = last == VXK_FULL ? VXK_WARP : max((uint32_t)vxk_ctz32(~last), 1u);
+    if (lane == last - 1) {
+        w->s->n_pieces = (uint32_t)pieces;
         for (int a = 0; a < 3; a++) {
-            r->n[a] = last ? size[a] * 4 : 0;
+            r->n[a] = none ? 0 : size[a] * 4;
             r->first[a] = r->n[a] ? lo[a] * 4 : 0;
         }
-    return last ? last : n;
+    }
+    return last;
 }
 /* The legs of a group, and the chunks and cells around them. */
 static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
@@ -304,7 +315,7 @@ static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
             l->middle.moved = -1.0f;
             if (vxk_way_ends(w->a, path, segment, &l->way, &moved, &turned)) {
                 vxk_path_middle(&l->way, moved, turned, &l->middle);
-                if (vxk_path_too_long(w->a, moved, turned))
+                if (vxk_path_leave(w->a, &l->middle))
                     atomicMin(&s->long_from, segment);
             }
         }
