@@ -119,11 +119,9 @@ VXK_FN uint32_t vxk_tint_reading(const struct vxk_frame_args *a, const struct vx
         return VXK_NONE;
     at = row->pixel[k];
     *weight = vxk_minu(((uint32_t)a->s.sample[at].weight + 3) / 4, VXK_CHANNEL_WEIGHT);
-    if (!a->clean.bent)
-        return (uint32_t)at;
-    v = at / f->width;
-    u = at - v * f->width;
-    return vxk_bent_pixel(a, &u, &v) ? (uint32_t)(v * f->width + u) : VXK_NONE;
+    u = f->step_u == 1 ? at % f->width : at / f->height;
+    v = f->step_u == 1 ? at / f->width : at % f->height;
+    return !a->clean.bent || vxk_bent_pixel(a, &u, &v) ? (uint32_t)(v * f->width + u) : VXK_NONE;
 }
 
 VXK_FN struct vxk_tint vxk_tint_of(const struct vxk_frame_args *a, const struct vxk_view *view,

@@ -224,8 +224,14 @@ VXK_FN struct vxk_smoothed vxk_smooth_solve(const struct vxk_frame *f, int row, 
     return o;
 }
 
-VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, uint32_t at, const struct vxk_smoothed *o)
+/* Place of a pixel in s.pixel and s.sample. */
+VXK_FN int32_t vxk_pixel_place(const struct vxk_frame *f, int32_t u, int32_t v)
 {
+    return u * f->step_u + v * f->step_v;
+}
+VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, int row, int u, const struct vxk_smoothed *o)
+{
+    const int32_t at = vxk_pixel_place(&a->f, u, row);
     struct vxk_pixel *p = &a->s.pixel[at];
     struct vxk_sample *s = &a->s.sample[at];
     p->lo = o->lo;
@@ -239,10 +245,10 @@ VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, uint32_t at, const s
 }
 
 /* Its sample again, in a frame that brings weights. */
-VXK_FN void vxk_weigh_pixel(const struct vxk_frame_args *a, uint32_t at, const struct vxk_smoothed *o)
+VXK_FN void vxk_weigh_pixel(const struct vxk_frame_args *a, int row, int u, const struct vxk_smoothed *o)
 {
-    struct vxk_sample *s = &a->s.sample[at];
-    const float by = a->s.weight[at];
+    struct vxk_sample *s = &a->s.sample[vxk_pixel_place(&a->f, u, row)];
+    const float by = a->s.weight[row * a->f.width + u];
     s->weight = vxk_obs_weighed(&a->f, o->d, o->g, by);
     s->thin = vxk_obs_weighed(&a->f, o->front, 1.0f, by);
 }
@@ -343,9 +349,9 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
         o[k] = vxk_smooth_solve(f, row, u0 + k, raw[k], &m);
     }
     for (int k = 0; k < n; k++)
-        vxk_store_pixel(a, at + (uint32_t)k, &o[k]);
+        vxk_store_pixel(a, row, u0 + k, &o[k]);
     for (int k = 0; a->s.weight && k < n; k++)
-        vxk_weigh_pixel(a, at + (uint32_t)k, &o[k]);
+        vxk_weigh_pixel(a, row, u0 + k, &o[k]);
     for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
         struct vxk_bounds b = vxk_bounds_none();
         for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++)

@@ -346,16 +346,34 @@ update_values(const struct vxk_frame_args *a, const struct vxk_offsets *offsets,
     }
 }
 
+/* What is read of a leaf while the one before it is written: this lane's words of its masks before the frame
+ * and now, and of what else its old record holds. */
+struct ahead {
+    uint32_t was, now, tail;
+};
+static __device__ __forceinline__ struct ahead
+read_ahead(const struct vxk_frame_args *a, const struct record *own, uint32_t from, uint32_t lane)
+{
+    const uint32_t old = __shfl_sync(VXK_FULL, own->old, (int)from),
+                   work = __shfl_sync(VXK_FULL, own->work, (int)from),
+                   how = __shfl_sync(VXK_FULL, own->how, (int)from);
+    const struct vxk_leaf *l = vxk_leaf_no(&a->g, old);
+    struct ahead o;
+    o.was = o.now = vxk_lane_masks(l, how & IS_TILE, lane);
+    o.tail = l && lane < 6 ? ((const uint32_t *)l)[32 + lane] : VXK_NONE;
+    if (work != VXK_NONE)
+        o.now = ((const uint32_t *)(lane < 16 ? a->s.active : a->s.free))[(uint64_t)work * 16 + (lane & 15)];
+    return o;
+}
+
 static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a,
                                                   const struct vxk_offsets *offsets, const struct record *r,
-                                                  uint16_t *list, uint32_t lane)
+                                                  const struct ahead *with, uint16_t *list, uint32_t lane)
 {
-    struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, r->old), r->how & IS_TILE, lane), now;
-    bool same;
-    now.masks = old.masks;
-    if (r->work != VXK_NONE)
-        now.masks = lane < 16 ? ((const uint32_t *)a->s.active)[(uint64_t)r->work * 16 + lane]
-                              : ((const uint32_t *)a->s.free)[(uint64_t)r->work * 16 + (lane - 16)];
+    const bool same = !__any_sync(VXK_FULL, lane < 16 && with->now != with->was);
+    struct lane_leaf old, now;
+    uint32_t n_old;
+    now.masks = with->now;
     now.ranks = vxk_lane_ranks(now.masks, lane, &now.n);
     now.first = r->how & 255;
     for (int k = 0; k < 3; k++)
@@ -363,12 +381,16 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
     store_leaf(&now, &a->leaves[r->leaf], lane);
     if (!now.n)
         return;
+    old.masks = with->was;
+    old.ranks = same ? now.ranks : vxk_lane_ranks(old.masks, lane, &n_old);
+    old.first = __shfl_sync(VXK_FULL, with->tail, 5) & 0xffff;
+    for (int k = 0; k < 3; k++)
+        old.page[k] = __shfl_sync(VXK_FULL, with->tail, 2 + k);
     if (!(r->how & IS_UPDATED)) {
         copy_values(a, &now, &old, lane);
         return;
     }
     list_voxels(&now, list, lane);
-    same = !__any_sync(VXK_FULL, lane < 16 && now.masks != old.masks);
     if (!(r->how & IS_WHOLE))
         update_values<false, false>(a, offsets, &r->first, &now, &old, list, lane);
     else if (same)
@@ -391,13 +413,17 @@ static __global__ void __launch_bounds__(THREADS, 8)
     vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
-             warps = gridDim.x * WARPS, batch = vxk_batch(end, warps, BATCH);
+             warps = gridDim.x * WARPS, batch = min((end + warps - 1) / warps, (uint32_t)BATCH);
     for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
-        uint32_t m = min(batch, end - i0);
-        struct record own = look_up_record(&a, i0 + min(lane, m - 1));
+        const uint32_t m = min(batch, end - i0);
+        const struct record own = look_up_record(&a, i0 + min(lane, m - 1));
+        struct ahead next = read_ahead(&a, &own, 0, lane);
         for (uint32_t k = 0; k < m; k++) {
-            struct record r = record_of(&own, k);
-            write_leaf(&a, &offsets, &r, lists[warp], lane);
+            const struct record r = record_of(&own, k);
+            const struct ahead with = next;
+            if (k + 1 < m)
+                next = read_ahead(&a, &own, k + 1, lane);
+            write_leaf(&a, &offsets, &r, &with, lists[warp], lane);
         }
     }
 }

@@ -123,11 +123,10 @@ static __global__ void __launch_bounds__(THREADS)
             }
         }
         if (on) {
-            uint32_t at = (uint32_t)(row * width + u);
-            struct vxk_smoothed o = vxk_smooth_solve(f, row, u, a.s.depth[at], &m);
-            vxk_store_pixel(&a, at, &o);
+            struct vxk_smoothed o = vxk_smooth_solve(f, row, u, a.s.depth[row * width + u], &m);
+            vxk_store_pixel(&a, row, u, &o);
             if (a.s.weight)
-                vxk_weigh_pixel(&a, at, &o);
+                vxk_weigh_pixel(&a, row, u, &o);
             b = o.b;
         }
         vxk_join_lane(&b, 1);
