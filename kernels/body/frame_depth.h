@@ -63,21 +63,21 @@ VXK_FN struct vxk_bounds vxk_bounds_none(void)
 }
 VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
 {
-    b->hit_lo = vxk_min(b->hit_lo, o->hit_lo);
-    b->hit_hi = vxk_max(b->hit_hi, o->hit_hi);
-    b->free_all = vxk_min(b->free_all, o->free_all);
-    b->free_any = vxk_max(b->free_any, o->free_any);
+    b->hit_lo = vxk_least(b->hit_lo, o->hit_lo);
+    b->hit_hi = vxk_most(b->hit_hi, o->hit_hi);
+    b->free_all = vxk_least(b->free_all, o->free_all);
+    b->free_any = vxk_most(b->free_any, o->free_any);
 }
 /* Adds a reading d whose band reaches `before` to the near side and `behind` to the far side, and which
  * clears everything nearer than `clear`. */
 VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float before, float behind, float clear)
 {
     if (d > 0.0f && d < VXK_D_OPEN) {
-        b->hit_lo = vxk_min(b->hit_lo, d - before);
-        b->hit_hi = vxk_max(b->hit_hi, d + behind);
+        b->hit_lo = vxk_least(b->hit_lo, d - before);
+        b->hit_hi = vxk_most(b->hit_hi, d + behind);
     }
-    b->free_all = vxk_min(b->free_all, d > 0.0f ? clear : -1e30f);
-    b->free_any = vxk_max(b->free_any, d > 0.0f ? clear : -1e30f);
+    b->free_all = vxk_least(b->free_all, d > 0.0f ? clear : -1e30f);
+    b->free_any = vxk_most(b->free_any, d > 0.0f ? clear : -1e30f);
 }
 
 /* Reads one pixel: writes s.depth and s.inverse, returns why the reading was or was not used. */
@@ -475,8 +475,8 @@ VXK_FN int vxk_depth_window(const struct vxk_frame *f, const struct vxk_vec3 *q,
     o->whole = 0;
     if (zh <= VXK_NEAREST)
         return 0;
-    il = 1.0f / vxk_max(zl, VXK_NEAREST); /* nearer voxels have no pixel */
-    ih = 1.0f / zh;
+    il = vxk_reciprocal(vxk_max(zl, VXK_NEAREST)); /* nearer voxels have no pixel */
+    ih = vxk_reciprocal(zh);
     /* half a pixel and a little more than the rounding of vxk_pixel_of */
     o->u0 = f->fx * (q->x - r) * (q->x - r < 0 ? il : ih) + f->cx + 0.45f;
     o->u1 = f->fx * (q->x + r) * (q->x + r > 0 ? il : ih) + f->cx + 0.55f;

@@ -311,6 +311,8 @@ read_voxel(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, co
     return r;
 }
 
+/* TSDF: the map is one; else it keeps occupancy. */
+template <bool TSDF>
 static __device__ __forceinline__ uint32_t new_value(const struct vxk_frame_args *a, const struct reading *r)
 {
     struct vxk_said s = vxk_pixel_says(&a->f, &r->at.says, r->at.z);
@@ -321,12 +323,13 @@ static __device__ __forceinline__ uint32_t new_value(const struct vxk_frame_args
         s.near = s.free = 0;
     obs = vxk_obs_depth(&a->f, vxk_what(s.surface | s.thin, s.near, s.free), s.thin, &r->sample,
                         r->at.says.front, r->at.z);
-    v = vxk_merge(&a->f, r->state, r->value, &obs, &gone);
+    v = TSDF ? vxk_tsdf_observe(r->state == VXK_ACTIVE ? r->value : 0, &obs)
+             : vxk_merge(&a->f, r->state, r->value, &obs, &gone);
     return s.surface | s.thin | ((r->state == VXK_ACTIVE) & (s.near | s.free)) ? v : r->value;
 }
 
 /* The values of a leaf that the frame says something about, 64 at a time; spare lanes repeat the last one. */
-template <bool SAME, bool WHOLE>
+template <bool TSDF, bool SAME, bool WHOLE>
 static __device__ __forceinline__ void
 update_values(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const struct vxk_vec3 *first,
               const struct lane_leaf *now, const struct lane_leaf *old, const uint16_t *list, uint32_t lane)
@@ -336,13 +339,13 @@ update_values(const struct vxk_frame_args *a, const struct vxk_offsets *offsets,
         uint32_t k1 = k0 + lane, k2 = min(k1 + VXK_WARP, now->n - 1);
         struct reading r1 = read_voxel<SAME, WHOLE>(a, offsets, first, old, list, k1),
                        r2 = read_voxel<SAME, WHOLE>(a, offsets, first, old, list, k2);
-        a->values[value_index(now, k1)] = new_value(a, &r1);
-        a->values[value_index(now, k2)] = new_value(a, &r2);
+        a->values[value_index(now, k1)] = new_value<TSDF>(a, &r1);
+        a->values[value_index(now, k2)] = new_value<TSDF>(a, &r2);
     }
     if (k0 < now->n) {
         uint32_t k = min(k0 + lane, now->n - 1);
         struct reading r = read_voxel<SAME, WHOLE>(a, offsets, first, old, list, k);
-        a->values[value_index(now, k)] = new_value(a, &r);
+        a->values[value_index(now, k)] = new_value<TSDF>(a, &r);
     }
 }
 
@@ -366,6 +369,7 @@ read_ahead(const struct vxk_frame_args *a, const struct record *own, uint32_t fr
     return o;
 }
 
+template <bool TSDF>
 static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a,
                                                   const struct vxk_offsets *offsets, const struct record *r,
                                                   const struct ahead *with, uint16_t *list, uint32_t lane)
@@ -392,16 +396,17 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
     }
     list_voxels(&now, list, lane);
     if (!(r->how & IS_WHOLE))
-        update_values<false, false>(a, offsets, &r->first, &now, &old, list, lane);
+        update_values<TSDF, false, false>(a, offsets, &r->first, &now, &old, list, lane);
     else if (same)
-        update_values<true, true>(a, offsets, &r->first, &now, &old, list, lane);
+        update_values<TSDF, true, true>(a, offsets, &r->first, &now, &old, list, lane);
     else
-        update_values<false, true>(a, offsets, &r->first, &now, &old, list, lane);
+        update_values<TSDF, false, true>(a, offsets, &r->first, &now, &old, list, lane);
     __syncwarp();
 }
 
 enum { BATCH = 8 };
 
+template <bool TSDF>
 static __global__ void __launch_bounds__(THREADS, 8)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
          uint32_t per)
@@ -413,7 +418,7 @@ static __global__ void __launch_bounds__(THREADS, 8)
     vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
-             warps = gridDim.x * WARPS, batch = min((end + warps - 1) / warps, (uint32_t)BATCH);
+             warps = gridDim.x * WARPS, batch = min((end + 2 * warps - 1) / (2 * warps), (uint32_t)BATCH);
     for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
         const uint32_t m = min(batch, end - i0);
         const struct record own = look_up_record(&a, i0 + min(lane, m - 1));
@@ -423,12 +428,13 @@ static __global__ void __launch_bounds__(THREADS, 8)
             const struct ahead with = next;
             if (k + 1 < m)
                 next = read_ahead(&a, &own, k + 1, lane);
-            write_leaf(&a, &offsets, &r, &with, lists[warp], lane);
+            write_leaf<TSDF>(&a, &offsets, &r, &with, lists[warp], lane);
         }
     }
 }
 cudaError_t vxk_cuda_leaf_depth(const struct vxk_cuda_launch *l)
 {
-    return vxk_launch_tuned(l, leaf, *(const struct vxk_frame_leaf_args *)l->args,
+    const struct vxk_frame_leaf_args *a = (const struct vxk_frame_leaf_args *)l->args;
+    return vxk_launch_tuned(l, a->f.mode == 0 ? leaf<true> : leaf<false>, *a,
                             vxk_blocks_for(l, l->n, WARPS, 16), THREADS);
 }

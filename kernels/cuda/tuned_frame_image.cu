@@ -80,7 +80,9 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint64_t base = (uint64_t)blockIdx.x * THREADS; base < (uint64_t)end * VXK_STRIP;
          base += (uint64_t)gridDim.x * THREADS) {
         uint32_t t = (uint32_t)(base + threadIdx.x), i = t / VXK_STRIP;
-        int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP,
+        /* in the order in which pixels lie, so that a warp stores whole sectors */
+        int row = f->step_v == 1 ? (int)i % f->height : (int)i / f->n_strips,
+            u0 = (f->step_v == 1 ? (int)i / f->height : (int)i % f->n_strips) * VXK_STRIP,
             u = u0 + (int)(t % VXK_STRIP), step;
         bool on = i < end && u < width;
         const float *p = a.s.inverse + (on ? row * width + u : 0);
