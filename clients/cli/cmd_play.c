@@ -274,8 +274,12 @@ static void print_report(const struct play *p, const struct vxc_reader_info *inf
     if (info->n_rigid > 0)
         printf("warning: %" PRIu64 " scans with times for their points were not de-skewed: %s\n",
                info->n_rigid, info->rigid_why);
-    if (p->colour && info->n_colours > 0)
-        printf("%-22s of %" PRIu64 " frames\n", "colour", info->n_colours - info->n_colours_lost);
+    if (p->colour)
+        printf("%-22s of %" PRIu64 " frames%s\n", "colour", info->n_colours - info->n_colours_lost,
+               info->n_colours ? "" : ": the map keeps colours, and the set brings none that are read");
+    if (p->colour && info->n_colours_missing > 0)
+        printf("warning: %" PRIu64 " frames have no colour image, the first of them %s\n",
+               info->n_colours_missing, info->colour_missing);
     if (info->n_colours_lost > 0)
         printf("warning: the colours of %" PRIu64 " frames could not be used: %s\n", info->n_colours_lost,
                info->colour_why);
@@ -304,6 +308,10 @@ static int json_report(const struct play *p, const struct vxc_reader_info *info,
     json_number(&j, "file_ms_per_frame", info->n_frames ? 1e3 * t->reading_s / (double)info->n_frames : 0);
     json_counts(&j, "readings", &t->readings);
     json_u64(&j, "frames_with_colour", p->colour ? info->n_colours - info->n_colours_lost : 0);
+    json_u64(&j, "frames_without_colour", p->colour ? info->n_frames - info->n_colours : 0);
+    json_u64(&j, "colours_not_used", info->n_colours_lost);
+    if (info->n_colours_lost > 0)
+        json_text(&j, "colours_not_used_why", info->colour_why);
     json_u64(&j, "frames_deskewed", info->n_deskewed);
     json_u64(&j, "frames_not_deskewed", info->n_rigid);
     json_u64(&j, "frames_all_beyond", t->n_beyond);
@@ -455,7 +463,7 @@ static vx_err choose_colour(struct cli *cli, struct play *p, struct vxc_reader *
                             struct vx_detail *detail)
 {
     struct vxc_map_info map;
-    if (p->no_colour || vxc_reader_get_info(reader)->n_colours == 0)
+    if (p->no_colour)
         return VX_OK;
     VX_TRY_RET(vxc_map_get_info(cli->client, p->map, &map, detail));
     p->colour = map.params.colour;

@@ -172,6 +172,10 @@ class _Endpoint:
 
     def close(self):
         if self.socket is not None:
+            if self.session and self.socket.poll(0, zmq.POLLOUT):
+                bye = _Header(req_id=self.client._req_id())
+                bye.bye.SetInParent()
+                self.send(bye)  # a courtesy; the daemon notices anyway
             self.socket.disable_monitor()
             self.monitor.close(0)
             self.socket.close(200)

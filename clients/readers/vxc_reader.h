@@ -64,8 +64,10 @@ struct vxc_reader_info {
     struct vxc_sensing sensing; /* of every frame: sensor, ranges in force, meaning of 0 */
     uint64_t n_frames;          /* that vxc_reader_next will give or refuse */
     char found[400];            /* one sentence: what was taken for what */
-    uint64_t n_colours;         /* frames that have a colour image beside them, or intensities, */
-    uint64_t n_colours_lost;    /* and those of them so far whose colours could not be used, */
+    uint64_t n_colours;         /* frames that have a colour image beside them, or intensities */
+    uint64_t n_colours_missing; /* of a set with colours: frames that have none, */
+    char colour_missing[96];    /* the first one's name */
+    uint64_t n_colours_lost;    /* frames with colours so far that could not be used, */
     char colour_why[256];       /* the first one's reason */
     uint64_t n_deskewed;        /* scans so far that came with poses over their time, */
     uint64_t n_rigid;           /* and those with times for their points that came without, */

@@ -391,16 +391,17 @@ static vx_err put_chunk(struct packer *k, uint32_t c)
 {
     const struct plan *p = k->plan;
     const uint32_t *triangle = p->job->triangle + 3ull * p->bases[2 * c + 1];
+    const struct vxk_tint_answer *tint = p->job->tint;
     struct vx_mesh_chunk head = {.n_triangles = p->bases[2 * c + 3] - p->bases[2 * c + 1],
-                                 .vertex_bytes = sizeof(struct vx_mesh_vertex),
+                                 .vertex_bytes = sizeof(struct vx_mesh_vertex) + (tint ? sizeof *tint : 0),
                                  .index_bytes = 2};
     const uint32_t n = 3 * head.n_triangles;
     uint64_t at = k->out->body_bytes;
 
     _Static_assert(sizeof head == 24 && sizeof(struct vx_mesh_vertex) == 12 &&
-                       sizeof(struct vxk_mesh_packed) == 12,
+                       sizeof(struct vxk_mesh_packed) == 12 && sizeof(struct vx_tint) == sizeof *tint,
                    "the wire's bytes");
-    VX_TRY_RET(reserve(k, sizeof head + n * (uint64_t)(sizeof(struct vx_mesh_vertex) + 4) + 4));
+    VX_TRY_RET(reserve(k, sizeof head + n * (uint64_t)(head.vertex_bytes + 4) + 4));
     vxk_key_xyz(p->keys[c], &head.chunk[0], &head.chunk[1], &head.chunk[2]);
     k->out->body_bytes += sizeof head;
     for (uint32_t i = 0; i < n; i++) {
@@ -409,7 +410,9 @@ static vx_err put_chunk(struct packer *k, uint32_t c)
             struct vxk_mesh_packed v = vertex_seen_from(p, c, triangle[i]);
             *s = (struct seen){c + 1, head.n_vertices++};
             memcpy(k->out->body + k->out->body_bytes, &v, sizeof v);
-            k->out->body_bytes += sizeof v;
+            if (tint)
+                memcpy(k->out->body + k->out->body_bytes + sizeof v, &tint[triangle[i]], sizeof *tint);
+            k->out->body_bytes += head.vertex_bytes;
         }
         k->numbers[i] = s->number;
     }

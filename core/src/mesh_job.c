@@ -168,6 +168,13 @@ static void find_origin(struct vx__mesh_job *j)
     }
 }
 
+static bool has_tints(const struct vx__mesh_job *j)
+{
+    const struct vx_map_params *params = vx__map_params(j->map);
+
+    return params->colour || params->label;
+}
+
 /* Counts to running sums, and the host's arrays for as much. */
 static vx_err make_room(struct vx__mesh_job *j)
 {
@@ -194,16 +201,28 @@ static vx_err make_room(struct vx__mesh_job *j)
     if (!n[0])
         return VX_OK;
     /* Pinned, and one block: copies come at the full speed of the bus. */
-    vertex_bytes = j->packed ? sizeof *j->pack : 24;
+    vertex_bytes = !j->packed ? 24 : sizeof *j->pack + (has_tints(j) ? sizeof *j->tint : 0);
     err = ops->alloc_host(j->q->dev, n[0] * vertex_bytes + n[1] * 12, &j->memory);
     if (err != VX_OK)
         return vx_fail(j->detail, err, "", "no memory for %llu vertices and %llu triangles",
                        (unsigned long long)n[0], (unsigned long long)n[1]);
     j->pack = j->packed ? j->memory : NULL;
+    j->tint = j->packed && has_tints(j) ? (struct vxk_tint_answer *)(void *)(j->pack + n[0]) : NULL;
     j->vertex = j->packed ? NULL : j->memory;
     j->normal = j->packed ? NULL : j->vertex + n[0] * 3;
     j->triangle = (uint32_t *)(void *)((uint8_t *)j->memory + n[0] * vertex_bytes);
     return VX_OK;
+}
+
+static vx_err emit_tints(struct vx__mesh_job *j, const struct vxk_mesh_vertex_from *from, uint32_t base,
+                         uint32_t n)
+{
+    struct vxk_mesh_tints_args a = {.from = *from, .chunk_key = j->set.chunk_key};
+
+    a.out = vx__work_get(&j->work, n, sizeof *a.out);
+    VX_TRY_RET(j->work.err);
+    VX_TRY_RET(VXK_LAUNCH(j->q, mesh_tints, &a, n));
+    return j->q->dev->ops->download(j->q, j->tint + base, a.out, n * (uint64_t)sizeof *a.out);
 }
 
 /* Vertices base .. base + n. */
@@ -226,6 +245,8 @@ static vx_err emit_vertices(struct vx__mesh_job *j, const struct stage *t, uint3
     from.list = list.list = vx__work_get(w, n, sizeof *list.list);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_list, &list, t->n * 8));
+    if (j->tint)
+        VX_TRY_RET(emit_tints(j, &from, base, n));
     if (j->packed) {
         struct vxk_mesh_pack_args a = {.from = from, .out = vx__work_get(w, n, sizeof *a.out)};
         VX_TRY_RET(w->err);
@@ -269,7 +290,7 @@ static vx_err emit_triangles(struct vx__mesh_job *j, const struct stage *t, uint
 static vx_err emit(struct vx__mesh_job *j, const struct stage *t, const uint32_t from[2],
                    const uint32_t to[2])
 {
-    if ((to[0] - from[0]) * 28ull + (to[1] - from[1]) * 12ull > j->budget && t->n > SMALLEST_BATCH)
+    if ((to[0] - from[0]) * 36ull + (to[1] - from[1]) * 12ull > j->budget && t->n > SMALLEST_BATCH)
         return VX_E_EXHAUSTED;
     if (to[0] != from[0])
         VX_TRY_RET(emit_vertices(j, t, from[0], to[0] - from[0]));

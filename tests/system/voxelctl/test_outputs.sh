@@ -35,6 +35,31 @@ options() {
     expect 2 '16 .. 8192' ctl view m --png a --size 16x8193
 }
 
+# Options of play that the set has no use for; and what becomes of colours.
+sets() {
+    mkdir "$work/points" "$work/7"
+    printf '\0\0\200\77\0\0\0\0\0\0\0\0' >"$work/points/0.xyz32"
+    printf '0 0 0 0 0 0 1\n' >"$work/points/poses.txt"
+    expect 1 'points .xyz32. has no use for intrinsics' ctl play "$work/points" --map room --intrinsics 1,1,1,1
+    expect 1 'points .xyz32. has no use for depth_scale' ctl play "$work/points" --map room --depth-scale 5000
+    expect 1 'another pose list has no use' ctl play "$work/room.vxwl" --map room --poses "$work/points/poses.txt"
+    expect 1 'another depth scale has no use' ctl play "$work/room.vxwl" --map room --depth-scale 5000
+    ctl map create tinted --voxel-size 0.1 --colour >/dev/null
+    expect 0 'colour +of 0 frames: the map keeps colours, and the set brings none' ctl play "$work/room.vxwl" --map tinted
+    local i
+    for i in 0 1 2; do # depth images and colours by voxelctl itself
+        expect 0 'shows the map' ctl view room --depth "$work/7/frame-$i.depth.png" --size 64x48
+        [ $i = 0 ] || ctl view room --png "$work/7/frame-$i.color.png" --size 64x48 >/dev/null
+        printf '1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n' >"$work/7/frame-$i.pose.txt"
+    done
+    echo broken >"$work/7/frame-2.color.png"
+    expect 0 'colour +of 1 frames' ctl play "$work/7" --map tinted
+    expect 0 '1 frames have no colour image, the first of them frame-0.depth.png' ctl play "$work/7" --map tinted
+    expect 0 '"frames_with_colour":1,"frames_without_colour":1,"colours_not_used":1,"colours_not_used_why":"frame-2.color.png' \
+        ctl --json play "$work/7" --map tinted
+    expect 0 'is gone' ctl map delete tinted
+}
+
 # ---------------------------------------------------------------- rows
 rows() {
     printf 'x,y,z\n1,2,3\n1,2,3,4\n' >"$work/in.csv"
@@ -221,6 +246,7 @@ ctl map create room --voxel-size 0.05 >/dev/null
 "$bin/genworkload" --scene room --frames 4 --frames-per-orbit 60 --output "$work/room.vxwl" 2>/dev/null
 expect 0 'made surface' ctl play "$work/room.vxwl" --map room
 mkdir -p "$out"
+sets
 rows
 several
 links
@@ -228,5 +254,7 @@ shapes
 rm -f "$out"/*
 pipes
 interrupted_writing
+check "clients that end as they should are called doomed: $(grep -m 1 session_doomed "$work/voxeld.log")" \
+    [ "$(grep -c session_doomed "$work/voxeld.log")" -eq 0 ]
 dies
 finish 'voxelctl outputs'
