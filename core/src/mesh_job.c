@@ -173,7 +173,6 @@ static vx_err make_room(struct vx__mesh_job *j)
 {
     const struct vxk_ops *ops = j->q->dev->ops;
     uint64_t n[2], *total = vx__work_get(&j->work, 2, sizeof *total);
-    uint64_t vertex_bytes;
     vx_err err;
 
     VX_TRY_RET(j->work.err);
@@ -193,16 +192,19 @@ static vx_err make_room(struct vx__mesh_job *j)
     j->n_triangles = (uint32_t)n[1];
     if (!n[0])
         return VX_OK;
+    if (j->packed) {
+        j->pack = vx__work_get(&j->work, n[0], sizeof *j->pack);
+        j->triangle = vx__work_get(&j->work, n[1], 12);
+        return j->work.err;
+    }
     /* Pinned, and one block: copies come at the full speed of the bus. */
-    vertex_bytes = j->packed ? sizeof *j->pack : 24;
-    err = ops->alloc_host(j->q->dev, n[0] * vertex_bytes + n[1] * 12, &j->memory);
+    err = ops->alloc_host(j->q->dev, n[0] * 24 + n[1] * 12, &j->memory);
     if (err != VX_OK)
         return vx_fail(j->detail, err, "", "no memory for %llu vertices and %llu triangles",
                        (unsigned long long)n[0], (unsigned long long)n[1]);
-    j->pack = j->packed ? j->memory : NULL;
-    j->vertex = j->packed ? NULL : j->memory;
-    j->normal = j->packed ? NULL : j->vertex + n[0] * 3;
-    j->triangle = (uint32_t *)(void *)((uint8_t *)j->memory + n[0] * vertex_bytes);
+    j->vertex = j->memory;
+    j->normal = j->vertex + n[0] * 3;
+    j->triangle = (uint32_t *)(void *)(j->normal + n[0] * 3);
     return VX_OK;
 }
 
@@ -227,10 +229,8 @@ static vx_err emit_vertices(struct vx__mesh_job *j, const struct stage *t, uint3
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_list, &list, t->n * 8));
     if (j->packed) {
-        struct vxk_mesh_pack_args a = {.from = from, .out = vx__work_get(w, n, sizeof *a.out)};
-        VX_TRY_RET(w->err);
-        VX_TRY_RET(VXK_LAUNCH(j->q, mesh_pack, &a, n));
-        return ops->download(j->q, j->pack + base, a.out, n * (uint64_t)sizeof *a.out);
+        struct vxk_mesh_pack_args a = {.from = from, .out = j->pack + base};
+        return VXK_LAUNCH(j->q, mesh_pack, &a, n);
     }
     struct vxk_mesh_vertices_args a = {
         .from = from, .chunk_key = j->set.chunk_key, .voxel_m = vx__map_params(j->map)->voxel_size_m};
@@ -257,10 +257,12 @@ static vx_err emit_triangles(struct vx__mesh_job *j, const struct stage *t, uint
                                         .first_base = base};
 
     a.above = above.link = vx__work_get(w, t->n * 8ull, sizeof *above.link);
-    a.triangles = vx__work_get(w, n * 3ull, sizeof *a.triangles);
+    a.triangles = j->packed ? j->triangle + base * 3ull : vx__work_get(w, n * 3ull, sizeof *a.triangles);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_link, &above, t->n * 8));
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_triangles, &a, t->n * 8));
+    if (j->packed)
+        return VX_OK;
     return j->q->dev->ops->download(j->q, j->triangle + base * 3ull, a.triangles,
                                     n * 3ull * sizeof *a.triangles);
 }
@@ -275,7 +277,7 @@ static vx_err emit(struct vx__mesh_job *j, const struct stage *t, const uint32_t
         VX_TRY_RET(emit_vertices(j, t, from[0], to[0] - from[0]));
     if (to[1] != from[1])
         VX_TRY_RET(emit_triangles(j, t, from[1], to[1] - from[1]));
-    return j->q->dev->ops->wait(j->q);
+    return j->packed ? VX_OK : j->q->dev->ops->wait(j->q);
 }
 
 static vx_err emit_batch(struct vx__mesh_job *j, struct stage *t)
@@ -329,6 +331,7 @@ vx_err vx__mesh_run(struct vx__mesh_job *j)
     uint32_t keep;
     vx_err err;
 
+    memset(j->level, 0, sizeof j->level); /* a run before this one may have had lists */
     j->vertices = vx__work_get(w, j->n_leaves + 1ull, sizeof *j->vertices);
     j->triangles = vx__work_get(w, j->n_leaves + 1ull, sizeof *j->triangles);
     VX_TRY_RET(w->err);
