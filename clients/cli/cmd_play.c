@@ -33,6 +33,12 @@ static const char HELP[] =
     "  --rate HZ|max          frames a second; default max\n"
     "  --frames N             only the first N frames\n"
     "  --no-carving           integrate surfaces only, clear nothing\n"
+    "  --weights PATTERN      grey image (PNG, PGM) with the weight of each pixel of a depth image: 0 = not "
+    "used, the largest\n"
+    "                         value = 1; * in the path is the depth image's name without its ending, # the "
+    "digits at its\n"
+    "                         end; a path without them is one mask for all frames\n"
+    "  --weight-white V       the value that is the weight 1, instead of the largest\n"
     "  --no-colour            leave colour images alone; default: a map that keeps colour gets those of the "
     "set\n"
     "\n"
@@ -319,6 +325,8 @@ enum {
     FRAMES,
     NO_CARVING,
     NO_COLOUR,
+    WEIGHTS,
+    WEIGHT_WHITE,
     N_OPTIONS
 };
 
@@ -334,6 +342,8 @@ static const struct cli_option OPTIONS[N_OPTIONS] = {
     [FRAMES] = {"frames", 0, true},
     [NO_CARVING] = {"no-carving", 0, false},
     [NO_COLOUR] = {"no-colour", 0, false},
+    [WEIGHTS] = {"weights", 0, true},
+    [WEIGHT_WHITE] = {"weight-white", 0, true},
 };
 
 static bool take_option(struct cli *cli, int option, const char *value, struct play *p)
@@ -368,6 +378,11 @@ static bool take_option(struct cli *cli, int option, const char *value, struct p
         return strcmp(value, "max") == 0 || cli_number(cli, "--rate", value, 1e-3, 1e6, &p->rate_hz);
     case FRAMES:
         return cli_whole(cli, "--frames", value, 1, UINT64_MAX, &p->reader.max_frames);
+    case WEIGHTS:
+        p->reader.weights = value;
+        return true;
+    case WEIGHT_WHITE:
+        return cli_number(cli, "--weight-white", value, 1, 1e9, &p->reader.weight_white);
     case NO_COLOUR:
         p->no_colour = true;
         return true;

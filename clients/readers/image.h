@@ -1,4 +1,5 @@
-/* image.h - 16-bit depth images: PNG (by libpng) and PGM.  Internal to the readers. */
+/* image.h - grey images: depth of 16 bits, weights of 8 too; PNG (by libpng) and PGM.  Internal to the
+ * readers. */
 #ifndef VXC_READERS_IMAGE_H
 #define VXC_READERS_IMAGE_H
 
@@ -22,6 +23,9 @@ struct vxc__image {
  * colour, damaged or cut off (the words name the file and the place); VX_E_EXHAUSTED too large; VX_E_NOMEM.
  */
 vx_err vxc__image_read(struct vxc__image *image, const char *path, struct vx_detail *detail);
+/* The same of 1 to 16 bits; *most: the largest value that the file's pixels can have. */
+vx_err vxc__image_read_grey(struct vxc__image *image, const char *path, uint16_t *most,
+                            struct vx_detail *detail);
 void vxc__image_fini(struct vxc__image *image);
 
 #endif

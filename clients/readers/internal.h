@@ -53,6 +53,10 @@ struct vxc_reader {
     struct vxc__image image;
     struct vxc__picture picture;
     bool use_colour;
+    char *weights; /* pattern of the weight images; NULL: none */
+    struct vxc__image weight_image;
+    float *weight; /* of the current frame */
+    size_t weight_capacity;
     struct vxc__cloud cloud;
     char name[VXC__PATH_MAX]; /* of the current frame */
 };
@@ -84,6 +88,15 @@ const char *vxc__first_file(const char *folder, const char *const *names, char p
 
 /* Finds the frames' colour images, by name or time. */
 vx_err vxc__colours_find(struct vxc_reader *r, struct vx_detail *detail);
+
+/* ---- weights.c */
+
+/* Takes the pattern of the options over.  Errors: VX_E_INVALID; VX_E_NOT_FOUND no frame has weights. */
+vx_err vxc__weights_find(struct vxc_reader *r, struct vx_detail *detail);
+/* Weights of a frame whose size is known, in the order of the file's pixels.  Errors refuse the frame. */
+vx_err vxc__weights_read(struct vxc_reader *r, const struct vxc__item *item, struct vxc_frame *frame,
+                         struct vx_detail *detail);
+void vxc__weights_fini(struct vxc_reader *r);
 
 /* ---- the formats: each fills items, payload, camera and info.found.  r->root is the given path. */
 

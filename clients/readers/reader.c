@@ -87,6 +87,7 @@ static vx_err open_set(struct vxc_reader *r, const char *path, struct vx_detail 
     if (!r->vxwl)
         r->info.n_frames = r->n_items;
     VX_TRY_RET(vxc__colours_find(r, detail));
+    VX_TRY_RET(vxc__weights_find(r, detail));
     if (r->info.sensing.sensor == VXC_DEPTH) {
         VX_TRY_RET(check_camera(r, detail));
         if (r->camera[1] < 0) {
@@ -125,7 +126,7 @@ vx_err vxc_reader_open(const char *path, const struct vxc_reader_options *option
     if (options)
         r->options = *options;
     const vx_err err = open_set(r, path, detail);
-    r->options.poses_path = NULL; /* the caller's string; it has been read */
+    r->options.poses_path = r->options.weights = NULL; /* the caller's strings; they have been read */
     if (err != VX_OK) {
         vxc_reader_close(r);
         return err;
@@ -148,6 +149,7 @@ void vxc_reader_close(struct vxc_reader *reader)
     vxc__image_fini(&reader->image);
     vxc__picture_fini(&reader->picture);
     vxc__cloud_fini(&reader->cloud);
+    vxc__weights_fini(reader);
     free(reader);
 }
 
@@ -289,6 +291,9 @@ static vx_err read_item(struct vxc_reader *r, const struct vxc__item *item, stru
     if (r->payload != VXC__IMAGE)
         return read_cloud(r, frame, path, detail);
     VX_TRY_RET(read_image(r, frame, path, detail));
+    VX_TRY_RET(vxc__weights_read(r, item, frame, detail));
+    if (frame->weight)
+        turn_pixels(r, frame->width, frame->height, (uint8_t *)r->weight, sizeof *r->weight);
     return read_colour(r, item, frame) == VX_OK
                ? VX_OK
                : vx_fail(detail, VX_E_NOMEM, "colour", "no memory for colours");

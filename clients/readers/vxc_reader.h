@@ -40,7 +40,12 @@ struct vxc_reader_options {
     double depth_units_per_m; /* 0: the format's own */
     double min_range_m;       /* 0: 0.1 m (depth), 0.5 m (LiDAR) */
     double max_range_m;       /* 0: 8 m (depth), 60 m (LiDAR) */
-    uint64_t max_frames;      /* only the first so many of the dataset; 0: all */
+    /* Depth images: grey images (PNG or PGM, 8 or 16 bits) with the weight of each pixel, 0 = not used; a
+     * path below the set's folder or an absolute one, in which `*` stands for the depth image's name without
+     * its ending and `#` for the digits at the end of that.  NULL: none. */
+    const char *weights;
+    double weight_white; /* value of theirs that is the weight 1; 0: the largest that their bits hold */
+    uint64_t max_frames; /* only the first so many of the dataset; 0: all */
 };
 
 enum { VXC_MAX_NOTES = 4 };

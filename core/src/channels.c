@@ -2,8 +2,6 @@
 
 #include "body/frame.h"
 
-#include <math.h>
-
 vx_err vx__channels_check(const struct vx_frame *f, struct vx_detail *detail)
 {
     if (!f->intensity)
@@ -11,9 +9,9 @@ vx_err vx__channels_check(const struct vx_frame *f, struct vx_detail *detail)
     if (f->sensor == VX_DEPTH)
         return vx_fail(detail, VX_E_INVALID, "intensity",
                        "is for LiDAR; a depth image brings a colour image");
-    if (!(f->intensity_white > 0 && isfinite(f->intensity_white)))
+    if (!(f->intensity_white >= 1e-6 && f->intensity_white <= 1e9))
         return vx_fail(detail, VX_E_INVALID, "intensity_white",
-                       "must be the intensity that counts as white, above 0, got %g", f->intensity_white);
+                       "must be the intensity that counts as white, 1e-6 to 1e9, got %g", f->intensity_white);
     return VX_OK;
 }
 

@@ -11,6 +11,11 @@ enum { MAX_SIDE_PX = 16384, MAX_RAYS = (1 << 24) - 1, POINT_COLUMNS = 2048, POIN
 #define MAX_CANDIDATES   (1u << 26)
 #define MAX_REACH_VOXELS 1e6f
 
+/* What a camera's or a LiDAR's numbers may be: all that real ones have, and far from where single precision
+ * ends. */
+static const double FOCAL_MIN_PX = 1e-3, FOCAL_MAX_PX = 1e6, CENTRE_MAX_PX = 1e6, UNITS_MIN = 1e-6,
+                    UNITS_MAX = 1e9, STEP_MIN_RAD = 1e-6;
+
 /* The voxel range is +-2^27; a sensor must leave room for its own chunk's neighbours. */
 static const double RANGE_VOXELS = 134217728.0 - 256.0;
 
@@ -44,6 +49,27 @@ static vx_err check_pose(const struct vx_frame *f, uint32_t i, struct vx_detail 
     return VX_OK;
 }
 
+static vx_err check_camera(const struct vx_frame *f, struct vx_detail *detail)
+{
+    const double focal[2] = {f->fx, f->fy}, centre[2] = {f->cx, f->cy};
+    for (int k = 0; k < 2; k++)
+        if (!(focal[k] >= FOCAL_MIN_PX && focal[k] <= FOCAL_MAX_PX))
+            return vx_fail(detail, VX_E_INVALID, k ? "fy" : "fx",
+                           "focal lengths are %g to %g px, got %g (flip the image's rows and use |fy| for a "
+                           "negative fy)",
+                           FOCAL_MIN_PX, FOCAL_MAX_PX, focal[k]);
+    for (int k = 0; k < 2; k++)
+        if (!(fabs(centre[k]) <= CENTRE_MAX_PX))
+            return vx_fail(detail, VX_E_INVALID, k ? "cy" : "cx",
+                           "the principal point is %g, %g; it must be within %g px of the image", f->cx,
+                           f->cy, CENTRE_MAX_PX);
+    if (f->encoding == VX_U16 && !(f->units_per_m >= UNITS_MIN && f->units_per_m <= UNITS_MAX))
+        return vx_fail(detail, VX_E_INVALID, "units_per_m",
+                       "16-bit depth needs its units per metre (1000 for mm), %g to %g, got %g", UNITS_MIN,
+                       UNITS_MAX, f->units_per_m);
+    return VX_OK;
+}
+
 static vx_err check_range_image(const struct vx_frame *f, struct vx_detail *detail)
 {
     int rising = 0, falling = 0;
@@ -51,13 +77,14 @@ static vx_err check_range_image(const struct vx_frame *f, struct vx_detail *deta
         return vx_fail(detail, VX_E_INVALID, "encoding", "range images are float32 metres");
     if (!f->elevation_rad)
         return vx_fail(detail, VX_E_INVALID, "elevation_rad", "a range image needs one elevation a row");
-    if (!isfinite(f->first_azimuth_rad) || !isfinite(f->azimuth_step_rad) || f->azimuth_step_rad == 0 ||
-        fabs(f->azimuth_step_rad) * f->width > 6.2831853072 * 1.0001 ||
-        fabs(f->first_azimuth_rad) > 6.2831853072)
-        return vx_fail(
-            detail, VX_E_INVALID, "azimuth_step_rad",
-            "columns must have a finite non-zero step and not pass one turn (first %g, step %g, %u columns)",
-            f->first_azimuth_rad, f->azimuth_step_rad, f->width);
+    if (!(fabs(f->first_azimuth_rad) <= 6.2831853072))
+        return vx_fail(detail, VX_E_INVALID, "first_azimuth_rad", "must be within a turn, got %g",
+                       f->first_azimuth_rad);
+    if (!(fabs(f->azimuth_step_rad) >= STEP_MIN_RAD &&
+          fabs(f->azimuth_step_rad) * f->width <= 6.2831853072 * 1.0001))
+        return vx_fail(detail, VX_E_INVALID, "azimuth_step_rad",
+                       "columns must be %g rad apart or more, and not pass one turn (step %g, %u columns)",
+                       STEP_MIN_RAD, f->azimuth_step_rad, f->width);
     for (uint32_t i = 0; i < f->height; i++) {
         if (!isfinite(f->elevation_rad[i]) || fabsf(f->elevation_rad[i]) > 1.5708f)
             return vx_fail(detail, VX_E_INVALID, "elevation_rad", "row %u: %g is not an elevation in rad", i,
@@ -109,18 +136,8 @@ vx_err vx_frame_check(const struct vx_frame *f, struct vx_detail *detail)
         return vx_fail(detail, VX_E_INVALID, "data", "%u x %u needs %llu bytes, got %llu", f->width,
                        f->height, (unsigned long long)bytes, (unsigned long long)f->data_bytes);
     if (f->sensor == VX_DEPTH) {
-        if (!(f->fx > 0 && f->fy > 0 && isfinite(f->fx) && isfinite(f->fy)))
-            return vx_fail(detail, VX_E_INVALID, f->fx > 0 && isfinite(f->fx) ? "fy" : "fx",
-                           "focal lengths must be positive, got %g, %g (flip the image's rows and use |fy| "
-                           "for a negative fy)",
-                           f->fx, f->fy);
-        if (!isfinite(f->cx) || !isfinite(f->cy) || fabs(f->cx) > 1e6 || fabs(f->cy) > 1e6)
-            return vx_fail(detail, VX_E_INVALID, fabs(f->cx) <= 1e6 ? "cy" : "cx",
-                           "the principal point is %g, %g; it must be finite and near the image", f->cx,
-                           f->cy);
-        if (f->encoding == VX_U16 && !(f->units_per_m > 0 && isfinite(f->units_per_m)))
-            return vx_fail(detail, VX_E_INVALID, "units_per_m",
-                           "16-bit depth needs its units per metre (1000 for mm), got %g", f->units_per_m);
+        VX_TRY_RET(check_camera(f, detail));
+        VX_TRY_RET(vx__weights_check(f, detail));
     } else if (f->sensor == VX_RANGE) {
         VX_TRY_RET(check_range_image(f, detail));
     }

@@ -59,7 +59,7 @@ struct vx__workspace {
      * than the last one needed. */
     uint32_t ahead[VX__N_KINDS], room_old[VX__N_KINDS];
     struct vx__beam_cache beams;
-    struct vx__array dead, clean, mask;
+    struct vx__array dead, clean, mask, weight, weight_clean;
     struct vx__array tint, tag,
         owner; /* colours (or intensities) and labels of the readings; whose voxels are */
     struct vx__array skew_table, skew_time, skew_column, skew_origin;

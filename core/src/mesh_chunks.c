@@ -129,6 +129,10 @@ static vx_err find_dirty(struct plan *p, uint32_t since)
     vx_err err;
 
     VX_TRY_RET(list_changed(p, since, &keys_dev, &versions, &n));
+    if (n > UINT32_MAX / (64 * 27)) { /* more than a launch takes: nearly everything */
+        p->complete = true;
+        return VX_OK;
+    }
     dirty.version = versions;
     dirty.near = vx__work_filled(w, n, sizeof *dirty.near, 0);
     VX_TRY_RET(w->err);
@@ -136,7 +140,7 @@ static vx_err find_dirty(struct plan *p, uint32_t since)
     near = malloc((n + 1ull) * sizeof *near);
     if (!keys || !near)
         VX_TRY(vx_fail(j->detail, VX_E_NOMEM, "", "no memory for %u chunks", n));
-    VX_TRY(VXK_LAUNCH(j->q, mesh_dirty, &dirty, n * 64));
+    VX_TRY(VXK_LAUNCH(j->q, mesh_dirty, &dirty, n * 64 * 27));
     VX_TRY(ops->download(j->q, keys, keys_dev, n * sizeof *keys));
     VX_TRY(ops->download(j->q, near, dirty.near, n * sizeof *near));
     VX_TRY(ops->wait(j->q));

@@ -9,6 +9,7 @@ enum {
     MOST_WEIGHT = 255,
     FIRST_BATCH = 65536, /* leaves; halved until the scratch fits */
     SMALLEST_BATCH = 64,
+    MOST_OF_A_LEAF = 5 * 512, /* triangles; vertices are fewer */
     A_LEAF_BYTES = sizeof(struct vxk_mesh_leaf) + sizeof(struct vxk_records) + 128 + 27 * 4 /* staged */
 };
 
@@ -168,17 +169,38 @@ static void find_origin(struct vx__mesh_job *j)
     }
 }
 
-/* Counts to running sums, and the host's arrays for as much. */
-static vx_err make_room(struct vx__mesh_job *j)
+/* Numbers of vertices and triangles; the counts become running sums. */
+static vx_err sum_up(struct vx__mesh_job *j, uint64_t n[2])
 {
     const struct vxk_ops *ops = j->q->dev->ops;
-    uint64_t n[2], *total = vx__work_get(&j->work, 2, sizeof *total);
-    vx_err err;
+    const bool fits = j->n_leaves < UINT32_MAX / MOST_OF_A_LEAF; /* running sums say it all */
+    uint64_t *total = vx__work_get(&j->work, 2, sizeof *total);
+    uint32_t last[2] = {0, 0};
 
     VX_TRY_RET(j->work.err);
-    VX_TRY_RET(ops->sum_u32(j->q, j->vertices, total, j->n_leaves));
-    VX_TRY_RET(ops->sum_u32(j->q, j->triangles, total + 1, j->n_leaves));
-    VX_TRY_RET(vx__work_read(&j->work, n, total, sizeof n));
+    if (!fits) {
+        VX_TRY_RET(ops->sum_u32(j->q, j->vertices, total, j->n_leaves));
+        VX_TRY_RET(ops->sum_u32(j->q, j->triangles, total + 1, j->n_leaves));
+    }
+    VX_TRY_RET(ops->scan_u32(j->q, j->vertices, j->vertices, j->n_leaves));
+    VX_TRY_RET(ops->scan_u32(j->q, j->triangles, j->triangles, j->n_leaves));
+    if (!fits)
+        return vx__work_read(&j->work, n, total, 2 * sizeof *n);
+    VX_TRY_RET(ops->download(j->q, &last[0], j->vertices + j->n_leaves, sizeof last[0]));
+    VX_TRY_RET(ops->download(j->q, &last[1], j->triangles + j->n_leaves, sizeof last[1]));
+    VX_TRY_RET(ops->wait(j->q));
+    n[0] = last[0];
+    n[1] = last[1];
+    return VX_OK;
+}
+
+/* Running sums, and arrays for as much. */
+static vx_err make_room(struct vx__mesh_job *j)
+{
+    uint64_t n[2];
+    vx_err err;
+
+    VX_TRY_RET(sum_up(j, n));
     if (!j->packed)
         find_origin(j);
     if (n[0] > UINT32_MAX || n[1] > UINT32_MAX)
@@ -186,8 +208,6 @@ static vx_err make_room(struct vx__mesh_job *j)
             j->detail, VX_E_EXHAUSTED, "",
             "the mesh would have %llu vertices and %llu triangles; a mesh holds at most 4294967295 of each",
             (unsigned long long)n[0], (unsigned long long)n[1]);
-    VX_TRY_RET(ops->scan_u32(j->q, j->vertices, j->vertices, j->n_leaves));
-    VX_TRY_RET(ops->scan_u32(j->q, j->triangles, j->triangles, j->n_leaves));
     j->n_vertices = (uint32_t)n[0];
     j->n_triangles = (uint32_t)n[1];
     if (!n[0])
@@ -198,7 +218,7 @@ static vx_err make_room(struct vx__mesh_job *j)
         return j->work.err;
     }
     /* Pinned, and one block: copies come at the full speed of the bus. */
-    err = ops->alloc_host(j->q->dev, n[0] * 24 + n[1] * 12, &j->memory);
+    err = j->q->dev->ops->alloc_host(j->q->dev, n[0] * 24 + n[1] * 12, &j->memory);
     if (err != VX_OK)
         return vx_fail(j->detail, err, "", "no memory for %llu vertices and %llu triangles",
                        (unsigned long long)n[0], (unsigned long long)n[1]);

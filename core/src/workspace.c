@@ -46,13 +46,14 @@ void vx__workspace_drop(struct vx_map *map)
 {
     struct vx__workspace *w = &map->ws;
     struct vx__array *const all[] = {
-        &w->zeroed,     &w->image,      &w->beam,      &w->depth,       &w->inverse,     &w->pixel,
-        &w->sample,     &w->strip,      &w->level[0],  &w->level[1],    &w->level[2],    &w->ray,
-        &w->bin,        &w->chunk,      &w->word_of,   &w->word,        &w->code,        &w->work_of,
-        &w->value_of,   &w->record,     &w->work,      &w->active,      &w->free_,       &w->seen,
-        &w->sum,        &w->clear,      &w->acc,       &w->touch_rank,  &w->hit_mask,    &w->hit_base,
-        &w->hit_prefix, &w->skew_table, &w->skew_time, &w->skew_column, &w->skew_origin, &w->dead,
-        &w->clean,      &w->mask,       &w->tint,      &w->tag,         &w->owner};
+        &w->zeroed,     &w->image,      &w->beam,      &w->depth,        &w->inverse,     &w->pixel,
+        &w->sample,     &w->strip,      &w->level[0],  &w->level[1],     &w->level[2],    &w->ray,
+        &w->bin,        &w->chunk,      &w->word_of,   &w->word,         &w->code,        &w->work_of,
+        &w->value_of,   &w->record,     &w->work,      &w->active,       &w->free_,       &w->seen,
+        &w->sum,        &w->clear,      &w->acc,       &w->touch_rank,   &w->hit_mask,    &w->hit_base,
+        &w->hit_prefix, &w->skew_table, &w->skew_time, &w->skew_column,  &w->skew_origin, &w->dead,
+        &w->clean,      &w->mask,       &w->weight,    &w->weight_clean, &w->tint,        &w->tag,
+        &w->owner};
     if (map->queue)
         (void)map->device->dev->ops->wait(
             map->queue); /* an error sticks to the queue; memory is free either way */

@@ -118,7 +118,7 @@ VXK_FN uint32_t vxk_tint_reading(const struct vxk_frame_args *a, const struct vx
     if (row->thin >> k & 1) /* it is held by the edge of a surface that another pixel shows */
         return VXK_NONE;
     at = row->pixel[k];
-    *weight = ((uint32_t)a->s.sample[at].weight + 3) / 4;
+    *weight = vxk_minu(((uint32_t)a->s.sample[at].weight + 3) / 4, VXK_CHANNEL_WEIGHT);
     if (!a->clean.bent)
         return (uint32_t)at;
     v = at / f->width;

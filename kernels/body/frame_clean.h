@@ -1,6 +1,6 @@
 /*
- * frame_clean.h - a depth image before it is looked at: without masked pixels, without pixels between two
- * surfaces, and as a pinhole camera would have seen it.
+ * frame_clean.h - a depth image before it is looked at: without masked pixels and those of no weight, without
+ * pixels between two surfaces, and as a pinhole camera would have seen it.
  *
  * Depth is measured along the axis, so that bending the ray moves a reading in the image and leaves it as it
  * is. Readings are never mixed: each pixel takes the nearest one.
@@ -65,13 +65,15 @@ VXK_FN void vxk_frame_clean(const struct vxk_frame_args *a, uint32_t i)
     if (c->bent)
         ok = vxk_bent_pixel(a, &u, &v);
     at = (uint32_t)v * (uint32_t)f->width + (uint32_t)u;
-    ok = ok && !(c->mask && !c->mask[at]);
+    ok = ok && !(c->mask && !c->mask[at]) && !(c->weight && !(c->weight[at] > 0.0f));
     if (ok && c->edge > 0.0f) {
         float d = vxk_raw_reading(a, u, v), jump = d * c->edge;
         ok =
             !(d > 0.0f) || !(vxk_flies(d, vxk_raw_reading(a, u - 1, v), vxk_raw_reading(a, u + 1, v), jump) ||
                              vxk_flies(d, vxk_raw_reading(a, u, v - 1), vxk_raw_reading(a, u, v + 1), jump));
     }
+    if (c->weight_out)
+        c->weight_out[i] = ok ? c->weight[at] : 0.0f;
     if (f->encoding == VXK_IMAGE_U16)
         ((uint16_t *)c->out)[i] = (uint16_t)(ok ? ((const uint16_t *)c->raw)[at] : 0);
     else

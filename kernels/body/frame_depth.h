@@ -180,6 +180,13 @@ VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
     return vxk_mini(vxk_maxi(w, 1), f->weight_max);
 }
 
+/* The same where the frame brings a weight for the pixel: `by` that many times as much. */
+VXK_FN int32_t vxk_obs_weighed(const struct vxk_frame *f, float d, float slope, float by)
+{
+    float w = vxk_min(vxk_max(f->weight_scale * slope / (d * d), 1.0f), (float)f->weight_max);
+    return vxk_maxi(vxk_rint(vxk_min(w * by, (float)VXK_WEIGHT_CAP)), 1);
+}
+
 /* What smoothing makes of a reading, and its part in the bounds of its strip. */
 struct vxk_smoothed {
     float d, g;                /* as in struct vxk_sample */
@@ -228,6 +235,15 @@ VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, uint32_t at, const s
     s->g = o->g;
     s->weight = vxk_obs_weight(&a->f, o->d, o->g);
     s->thin = vxk_obs_weight(&a->f, o->front, 1.0f);
+}
+
+/* Its sample again, in a frame that brings weights. */
+VXK_FN void vxk_weigh_pixel(const struct vxk_frame_args *a, uint32_t at, const struct vxk_smoothed *o)
+{
+    struct vxk_sample *s = &a->s.sample[at];
+    const float by = a->s.weight[at];
+    s->weight = vxk_obs_weighed(&a->f, o->d, o->g, by);
+    s->thin = vxk_obs_weighed(&a->f, o->front, 1.0f, by);
 }
 
 /* What a pair at (h, j) steps adds to the sums of whole numbers, which share a word: pairs | h^2 << 8 | j^2
@@ -335,6 +351,8 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
     }
     for (int k = 0; k < n; k++)
         vxk_store_pixel(a, at + (uint32_t)k, &o[k]);
+    for (int k = 0; a->s.weight && k < n; k++)
+        vxk_weigh_pixel(a, at + (uint32_t)k, &o[k]);
     for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
         struct vxk_bounds b = vxk_bounds_none();
         for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++)

@@ -28,6 +28,7 @@ enum {
 };
 
 enum { VXK_ROW_STEPS = 4096 };
+enum { VXK_WEIGHT_CAP = 255 }; /* of a TSDF value, and of an observation */
 
 /* Markers in a depth or range array in voxels. */
 #define VXK_D_INVALID (-1e30f) /* nothing is known along this ray */
@@ -222,6 +223,7 @@ struct vxk_frame_space {
     float *inverse;                         /* depth images: [height][width] 1 / depth, 0 without a surface */
     struct vxk_pixel *pixel;                /* depth images: [height][width] */
     struct vxk_sample *sample;              /* [height][width] */
+    const float *weight;                    /* [height][width] by which a pixel's sample counts, or NULL: 1 */
     struct vxk_bounds *strip;               /* [height][n_tx[0]] rows of tiles of level 0 */
     struct vxk_bounds *level[VXK_N_LEVELS]; /* [n_ty][n_tx] */
     struct vxk_frame_chunk *chunk;
@@ -264,6 +266,8 @@ struct vxk_clean {
     int32_t bent; /* some k is not 0 */
     int32_t reserved;
     const uint8_t *mask; /* [height][width] 0: not used; or NULL */
+    const float *weight; /* [height][width] likewise */
+    float *weight_out;   /* [height][width] the weights of `out`, where the lens bends */
     const void *raw;     /* the image as it came */
     void *out;           /* [height][width] in the same encoding, 0 where there is nothing */
 };

@@ -489,7 +489,7 @@ VXK_FN void vxk_frame_beams(const struct vxk_frame_args *a, uint32_t i)
         a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = clear[x];
 }
 
-enum { VXK_WEIGHT_CAP = 255, VXK_FRONT_CAP = 255 };
+enum { VXK_FRONT_CAP = 255 };
 
 /* Running average of a stored distance; |sum| < 2^24, so that single precision holds it exactly. */
 VXK_FN int32_t vxk_tsdf_mean(int32_t t, int32_t w, int32_t q, int32_t weight)

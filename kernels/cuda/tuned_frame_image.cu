@@ -125,6 +125,8 @@ static __global__ void __launch_bounds__(THREADS)
             uint32_t at = (uint32_t)(row * width + u);
             struct vxk_smoothed o = vxk_smooth_solve(f, row, u, a.s.depth[at], &m);
             vxk_store_pixel(&a, at, &o);
+            if (a.s.weight)
+                vxk_weigh_pixel(&a, at, &o);
             b = o.b;
         }
         vxk_join_lane(&b, 1);

@@ -30,6 +30,8 @@ void bench_frame_convert(const struct vxc_frame *in, const struct vxc_sensing *s
         .no_return_value = sensing->no_return_value,
         .invalid_zero = sensing->invalid_zero,
         .no_carving = no_carving,
+        .mask = in->mask,
+        .weight = in->weight,
         .colour = in->colour,
         .label = in->label,
     };

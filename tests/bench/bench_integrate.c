@@ -55,6 +55,7 @@ static const char USAGE[] =
     "  --pool-cap BYTES         hard cap of the device's pool (default three quarters of what is free)\n"
     "  --frames N               only the first N frames\n"
     "  --min-range M  --max-range M  --no-carving\n"
+    "  --weights PATTERN  --weight-white V   as voxelctl play\n"
     "  --colour  --label        a map with them; made-up ones where the workload has none\n"
     "  --repeat K               timed passes (default 1; 0: validate only, times are 0)\n"
     "  --far-copies K           the same frames K times elsewhere in the map before (default 0)\n"
@@ -76,6 +77,10 @@ static bool parse_option(struct options *o, const char *name, const char *value)
         return o->reader.has_intrinsics = bench_parse_list(value, 4, o->reader.intrinsics);
     if (strcmp(name, "--depth-scale") == 0)
         return bench_parse_double(value, 1e-6, 1e9, &o->reader.depth_units_per_m);
+    if (strcmp(name, "--weights") == 0)
+        return (o->reader.weights = value)[0] != '\0';
+    if (strcmp(name, "--weight-white") == 0)
+        return bench_parse_double(value, 1, 1e9, &o->reader.weight_white);
     if (strcmp(name, "--min-range") == 0)
         return bench_parse_double(value, 0, 1e4, &o->reader.min_range_m);
     if (strcmp(name, "--max-range") == 0)

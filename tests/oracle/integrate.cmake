@@ -1,4 +1,18 @@
 # The frame pipeline against a double-precision reference.
 vx_test(oracle_integrate LABELS oracle
   SOURCES oracle/oracle_integrate.c oracle/observe_depth.c oracle/observe_lidar.c LIBS vx_core_testing ARGS cpu 2)
+# Weights of pixels, on the other backends too; the last one without tuned kernels.
+foreach(how guard cuda cuda_bodies)
+  string(REGEX REPLACE "_.*" "" backend ${how})
+  set(labels oracle)
+  set(environment)
+  if(backend STREQUAL "cuda")
+    list(APPEND labels gpu)
+  endif()
+  if(how STREQUAL "cuda_bodies")
+    set(environment VOXELD_CUDA_TUNED=0)
+  endif()
+  vx_test(oracle_weights_${how} LABELS ${labels} LIBS vx_core_testing ARGS ${backend} 2 weights ENVIRONMENT ${environment}
+    SOURCES oracle/oracle_integrate.c oracle/observe_depth.c oracle/observe_lidar.c)
+endforeach()
 vx_test(oracle_lidar LABELS oracle SOURCES oracle/oracle_lidar.c LIBS vx_core_testing ARGS cpu 2)

@@ -118,6 +118,10 @@ static struct pixel *surfaces_of(const struct sensor *s, const struct vx_frame *
     for (size_t i = 0; i < n; i++) {
         px[i].kind = observe_reading(s, f, metres_at(f, (uint32_t)(i % f->width), (uint32_t)(i / f->width)),
                                      &px[i].d, &px[i].unsure);
+        if (f->weight && f->weight[i] == 0) { /* as if there were no reading */
+            px[i].kind = INVALID;
+            px[i].unsure = false;
+        }
         px[i].q = px[i].kind == HIT ? 1 / px[i].d : 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -143,13 +147,30 @@ static int judge(const struct sensor *s, const struct vx_frame *f, const struct 
     return f->no_carving ? NOTHING : through > s->trunc ? FREE : NEAR;
 }
 
+/*
+ * Weight of an observation at depth d of a surface with slope g, which may be off by g_error; *vague when
+ * rounding of single precision may give another one.  Of a frame with weights `by` is that of the pixel.
+ */
+static float worth(const struct sensor *s, double d, double g, double g_error, const float *by, bool *vague)
+{
+    double w = (double)s->k.weight_scale * g / (d * d), slack = 1e-5 * w + w * g_error / g;
+    if (!by) {
+        *vague = w > 1 - EPS && w < s->k.weight_max && fabs(w - floor(w) - 0.5) < slack;
+        return (float)fmin(fmax(rint(w), 1), s->k.weight_max);
+    }
+    w = fmin(fmax(w, 1), s->k.weight_max) * (double)*by;
+    slack *= (double)*by;
+    *vague = w > 1 - EPS && w < 255 && fabs(w - floor(w) - 0.5) < slack;
+    return (float)fmin(fmax(rint(w), 1), 255);
+}
+
 static struct obs observe(const struct sensor *s, const struct vx_frame *f, const struct pixel *px,
                           const double at[3])
 {
     struct obs o = {0};
     const struct pixel *c;
-    double p[3], u, v, d, g, sdf, slack, w;
-    bool passed;
+    double p[3], u, v, d, g, sdf, slack;
+    bool passed, vague;
     for (int k = 0; k < 3; k++)
         p[k] =
             s->R[k] * (at[0] - s->t[0]) + s->R[3 + k] * (at[1] - s->t[1]) + s->R[6 + k] * (at[2] - s->t[2]);
@@ -197,11 +218,9 @@ static struct obs observe(const struct sensor *s, const struct vx_frame *f, cons
     }
     o.q_lo = (float)(fmin(sdf - slack, s->trunc) * s->q_scale);
     o.q_hi = (float)(fmin(sdf + slack, s->trunc) * s->q_scale);
-    w = (double)s->k.weight_scale * g / (d * d);
-    if (o.what && w > 1 - EPS && w < s->k.weight_max &&
-        fabs(w - floor(w) - 0.5) < 1e-5 * w + w * c->g_error / g)
+    o.weight = worth(s, d, g, c->g_error, f->weight ? &f->weight[c - px] : NULL, &vague);
+    if (o.what && vague)
         o.what = EITHER;
-    o.weight = (float)fmin(fmax(rint(w), 1), s->k.weight_max);
     return o;
 }
 

@@ -275,6 +275,7 @@ struct scenario {
     double view;                     /* depth: farthest corner over its depth; 0: 1.45 */
     double origin_m[3], centre_m[3]; /* centre: where the sensors are */
     bool u16, no_carving, clean;     /* clean: every pixel has a reading */
+    bool weights;                    /* depth: the frame brings one for each pixel */
     int n_poses;                     /* more than 1: the sensor moves while it scans */
     bool walls;                      /* a wall across the view, near and far by turns */
     double tilt;                     /* of the wall: its slope against the image plane */
@@ -334,6 +335,24 @@ static void see_wall(struct test_frame *t, const struct scenario *c, double dist
         double nearness = 1 + c->tilt * (i % t->f.width - t->f.cx) / t->f.fx;
         ((float *)t->data)[i] = nearness > 0.1 ? (float)(distance / nearness) : INFINITY;
     }
+}
+
+/* A weight for each pixel: none, less and more than 1, those that end up at a limit.  Returns them. */
+static float *weigh(struct test_frame *t, uint64_t *seed)
+{
+    const uint32_t n = t->f.width * t->f.height;
+    float *w = malloc(n * sizeof *w);
+    ck_assert_ptr_nonnull(w);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t kind = test_random(seed) % 16;
+        w[i] = kind < 2    ? 0.0f
+               : kind == 2 ? 1.0f
+               : kind == 3 ? 1e-30f
+               : kind == 4 ? VX_MAX_WEIGHT
+                           : (float)exp2(test_uniform(seed, -4, 4));
+    }
+    t->f.weight = w;
+    return w;
 }
 
 /* Poses of a sensor that drives and turns while it scans, and a time for every reading.  Returns the times.
@@ -405,6 +424,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         double at[3];
         char what[128];
         int32_t *times;
+        float *weights;
         vx_err err;
         snprintf(what, sizeof what, "%s, seed %llu, frame %d", name, (unsigned long long)seed, i);
         for (int k = 0; k < 3; k++)
@@ -424,6 +444,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
             t.f.pose[0].rotation_xyzw[0] = t.f.pose[0].rotation_xyzw[1] = t.f.pose[0].rotation_xyzw[2] = 0,
             t.f.pose[0].rotation_xyzw[3] = 1;
         times = c->n_poses > 1 ? move_sensor(&t, c, &seed) : NULL;
+        weights = c->weights ? weigh(&t, &seed) : NULL;
         err = vx_map_integrate(map, &t.f, &result, &detail);
         ck_assert_msg(err == VX_OK, "%s: %s", what, detail.text);
         sensor_init(&s, &map->params, &t.f);
@@ -438,6 +459,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         map_walk_free(w);
         test_frame_fini(&t);
         free(times);
+        free(weights);
     }
     printf("%-16s %7llu voxels seen, %.2f %% either way, %llu in bands (%.1f %% wide, %.2f units off), %llu "
            "freed, "
@@ -531,6 +553,14 @@ static const struct scenario lidar_scenarios[] = {
      .mode = VX_OCCUPANCY,
      .n_poses = 64},
 };
+static const struct scenario weight_scenarios[] = {
+    {.voxel_m = 0.05, .truncation = 3, .reach_voxels = 32},
+    {.voxel_m = 0.02, .truncation = 4, .reach_voxels = 36, .u16 = true, .centre_m = {6.39, 6.41, -0.01}},
+    {.voxel_m = 0.2, .truncation = 1, .reach_voxels = 36, .centre_m = {1e4, -1e4, 3}},
+    {.voxel_m = 0.05, .truncation = 3, .reach_voxels = 32, .mode = VX_OCCUPANCY},
+    {.voxel_m = 0.05, .truncation = 3, .reach_voxels = 32, .no_carving = true},
+    {.voxel_m = 2, .truncation = 3, .reach_voxels = 64, .centre_m = {10, -20, 30}, .walls = true},
+};
 #define SMALL .voxel_m = 0.1, .truncation = 3, .reach_voxels = 20, .small = true
 /* Sides that are no multiple of a strip or tile, no neighbours, no readings. */
 static const struct scenario small_scenarios[] = {
@@ -556,6 +586,7 @@ static const struct scenario small_scenarios[] = {
 #undef SMALL
 enum {
     N_SMALL = sizeof small_scenarios / sizeof *small_scenarios,
+    N_WEIGHT = sizeof weight_scenarios / sizeof *weight_scenarios,
     N_DEPTH = sizeof depth_scenarios / sizeof *depth_scenarios,
     N_LIDAR = sizeof lidar_scenarios / sizeof *lidar_scenarios
 };
@@ -574,6 +605,20 @@ START_TEST(depth)
     }
     snprintf(name, sizeof name, "depth %d", _i);
     run(&c, test_seed + 1000 * (uint64_t)_i, name);
+}
+END_TEST
+
+START_TEST(weights)
+{
+    struct scenario c = weight_scenarios[_i];
+    char name[40];
+    c.sensor = VX_DEPTH;
+    c.weights = true;
+    c.width = 64;
+    c.height = 48;
+    c.n_frames = 5;
+    snprintf(name, sizeof name, "weights %d", _i);
+    run(&c, test_seed + 1000 * (uint64_t)_i + 300, name);
 }
 END_TEST
 
@@ -602,6 +647,9 @@ END_TEST
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("integrate");
+    ck_add(s, weights, slow ? 1 : N_WEIGHT);
+    if (argc > 3 && !strcmp(argv[3], "weights"))
+        return core_test_main(argc, argv, s);
     ck_add(s, depth, slow ? 2 : N_DEPTH);
     ck_add(s, lidar, slow ? 1 : N_LIDAR);
     ck_add(s, small, N_SMALL);

@@ -32,12 +32,12 @@ fail() {
     failures=$((failures + 1))
 }
 
-# Digest of a workload: PATH VOXEL_M MODE FRAMES BACKEND THREADS.  Fails when bench_integrate does.
+# Digest of a workload: PATH VOXEL_M MODE FRAMES BACKEND THREADS [OPTION...].  Fails when bench_integrate does.
 digest_of() {
     local line tuned=1
     [ "$5" != cuda-plain ] || tuned=0
     line=$(VOXELD_CUDA_TUNED=$tuned "$bin/bench_integrate" --workload "$1" --voxel "$2" --mode "$3" --frames "$4" \
-        --backend "${5%-plain}" --threads "$6" --repeat 0 2>"$work/bench.log") || return 1
+        --backend "${5%-plain}" --threads "$6" --repeat 0 "${@:7}" 2>"$work/bench.log") || return 1
     sed -n 's/.*"digest":"\([0-9a-f]\{64\}\)".*/\1/p' <<<"$line"
 }
 
@@ -99,18 +99,20 @@ check_golden() {
     done <"$work/digests.txt"
 }
 
-through_daemon() { # NAME PATH VOXEL_M MODE FRAMES
+through_daemon() { # NAME PATH VOXEL_M MODE FRAMES [OPTION...], which bench_integrate and play both know
     local direct served
-    if ! direct=$(digest_of "$2" "$3" "$4" "$5" cpu 2) || [ -z "$direct" ]; then
+    if ! direct=$(digest_of "$2" "$3" "$4" "$5" cpu 2 "${@:6}") || [ -z "$direct" ]; then
         fail "$1: $(tail -n 1 "$work/bench.log")"
         return
     fi
     "$bin/voxelctl" map create "$1" --voxel-size "$3" --mode "$4" >/dev/null
-    "$bin/voxelctl" play "$2" --map "$1" --frames "$5" >"$work/play.log" 2>&1 || fail "$1: $(tail -n 1 "$work/play.log")"
+    "$bin/voxelctl" play "$2" --map "$1" --frames "$5" "${@:6}" >"$work/play.log" 2>&1 || fail "$1: $(tail -n 1 "$work/play.log")"
     served=$("$bin/voxelctl" --json map digest "$1" | sed -n 's/.*"digest": *"\([0-9a-f]*\)".*/\1/p')
     checks=$((checks + 1))
     echo "$1 $direct"
     [ "$direct" = "$served" ] || fail "$1: daemon $served, direct $direct"
+    ! grep -q " $direct\$" "$work/served.txt" 2>/dev/null || fail "$1: an option changed nothing"
+    echo "$1 $direct" >>"$work/served.txt"
 }
 
 case $mode in
@@ -143,6 +145,9 @@ case $mode in
         through_daemon street "$work/street.vxwl" 0.2 tsdf 4
         if [ -d "$data" ]; then
             through_daemon redkitchen "$data/rgbd_7scenes_redkitchen_150" 0.05 tsdf 5
+            # any bytes will do for weights
+            { printf 'P5\n640 480\n255\n' && head -c 307200 "$work/room.vxwl"; } >"$work/mask.pgm"
+            through_daemon weighted "$data/rgbd_7scenes_redkitchen_150" 0.05 tsdf 5 --weights "$work/mask.pgm" --weight-white 110
             through_daemon kitti00 "$data/lidar_kitti00_6" 0.2 tsdf 2
         fi
         kill -TERM "$daemon"

@@ -400,10 +400,6 @@ static vx_err check_frame(const struct vxc_stream *s, const struct vxc_frame *fr
                        VXC_MAX_POSES);
     if (!frame->data || frame->data_bytes == 0)
         return vx_fail(detail, VX_E_INVALID, "data", "the frame has no readings");
-    if (frame->data_bytes > s->client->limits.frame_payload_bytes)
-        return vx_fail(detail, VX_E_EXHAUSTED, "data", "the frame has %llu bytes, the daemon takes %llu",
-                       (unsigned long long)frame->data_bytes,
-                       (unsigned long long)s->client->limits.frame_payload_bytes);
     return VX_OK;
 }
 
@@ -422,7 +418,7 @@ static vx_err remember(struct vxc_stream *s, uint64_t req_id, void *user, struct
     return VX_OK;
 }
 
-enum { MAX_CHANNELS = 5 };
+enum { MAX_CHANNELS = 6 };
 
 /* The readings and the channels that the frame has; returns their number. */
 static size_t list_payloads(const struct vxc_frame *frame, Voxeld__V1__Frame *body,
@@ -438,6 +434,10 @@ static size_t list_payloads(const struct vxc_frame *frame, Voxeld__V1__Frame *bo
     if (frame->mask) {
         channel[n] = VOXELD__V1__CHANNEL__CHANNEL_MASK;
         payload[1 + n++] = (struct vxc__payload){frame->mask, readings};
+    }
+    if (frame->weight) {
+        channel[n] = VOXELD__V1__CHANNEL__CHANNEL_WEIGHT;
+        payload[1 + n++] = (struct vxc__payload){frame->weight, readings * sizeof *frame->weight};
     }
     if (frame->colour) {
         channel[n] = VOXELD__V1__CHANNEL__CHANNEL_COLOUR;
@@ -470,8 +470,15 @@ vx_err vxc_stream_send(struct vxc_stream *stream, const struct vxc_frame *frame,
     VX_TRY_RET(check_frame(stream, frame, detail));
     vxc__wait(client, 0);
     n_payloads = list_payloads(frame, &body, channel, payload);
-    for (size_t i = 0; i < n_payloads; i++)
+    for (size_t i = 0; i < n_payloads; i++) {
+        if (payload[i].n_bytes > client->limits.frame_payload_bytes)
+            return vx_fail(detail, VX_E_EXHAUSTED, i ? "channels" : "data",
+                           "%s %llu bytes, the daemon takes %llu",
+                           i ? "something beside the readings has" : "the frame has",
+                           (unsigned long long)payload[i].n_bytes,
+                           (unsigned long long)client->limits.frame_payload_bytes);
         n_bytes += payload[i].n_bytes;
+    }
     VX_TRY_RET(await(stream, n_bytes, detail));
 
     body.stream = stream->id;

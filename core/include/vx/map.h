@@ -133,6 +133,7 @@ enum vx_encoding {
 };
 
 enum { VX_MAX_POSES = 64 };
+#define VX_MAX_WEIGHT 1e6f /* of a pixel */
 
 struct vx_pose {
     int64_t offset_ns;    /* from the frame's stamp */
@@ -150,21 +151,24 @@ struct vx_frame {
     const int32_t *time_ns;
 
     uint32_t width, height; /* depth: pixels; range: columns, rows; points: n, 1 */
-    double fx, fy, cx, cy;  /* depth: px; pixel (u, v) has its centre at (u, v) */
+    double fx, fy, cx, cy;  /* depth: px; pixel (u, v) has its centre at (u, v); fx, fy: 1e-3 .. 1e6 */
     double distortion[5];   /* depth: k1 k2 p1 p2 k3 of Brown and Conrady; all 0: none */
     double edge_jump; /* depth: a pixel between a nearer and a farther neighbour, off from both by more than
                          this share of its depth, is not used; 0: all are, else 0.001 .. 1 */
     const uint8_t
         *mask; /* depth: [height][width] 0 = not used; NULL: all are.  What is not used counts as 0 */
+    /* depth: [height][width] 0 .. VX_MAX_WEIGHT, how much a pixel counts; NULL: 1.  0 = not used, as in
+     * `mask`. TSDF: what it saw weighs so many times as much, rounded, 1 .. 255; without weights 1 .. 16. */
+    const float *weight;
     enum vx_encoding encoding;
-    double units_per_m; /* VX_U16 */
+    double units_per_m; /* VX_U16; 1e-6 .. 1e9 */
     const void *data;   /* depth [height][width], points [n][3] f32, range [height][width] f32; the caller's
                            until   the call returns; need not be aligned beyond its type */
     uint64_t data_bytes;
     /* range images: azimuth of column u = first_azimuth_rad + u * azimuth_step_rad; one elevation a row, any
      * order of rows, strictly monotonic. */
-    double first_azimuth_rad, azimuth_step_rad;
-    const float *elevation_rad; /* [height] */
+    double first_azimuth_rad, azimuth_step_rad; /* step: 1e-6 or more, of either sign */
+    const float *elevation_rad;                 /* [height] */
 
     double min_range_m;     /* nearer readings are skipped; 0 = 0.1 m (depth), 0.5 m (LiDAR) */
     double max_range_m;     /* farther readings saw nothing up to here; 0 = 8 m (depth), 60 m (LiDAR) */
@@ -179,7 +183,7 @@ struct vx_frame {
     const uint8_t *label;  /* 0 = none: no vote */
     const float
         *intensity; /* LiDAR: grey = intensity / intensity_white, where there is no colour; else NULL */
-    double intensity_white; /* > 0 where intensity is set */
+    double intensity_white; /* 1e-6 .. 1e9 where intensity is set */
 };
 
 /* What became of the readings of a frame; the sum of all is the number of readings. */

@@ -110,6 +110,10 @@ static void channel_size(const struct vx_frame *frame, Voxeld__V1__Channel chann
         *n = frame->sensor == VX_DEPTH ? readings : 0;
         *item = 1;
         return;
+    case VOXELD__V1__CHANNEL__CHANNEL_WEIGHT:
+        *n = frame->sensor == VX_DEPTH ? readings : 0;
+        *item = sizeof(float);
+        return;
     case VOXELD__V1__CHANNEL__CHANNEL_COLOUR:
         *n = readings;
         *item = 3;
@@ -207,6 +211,9 @@ static void place_channel(const struct vxd_stream *stream, Voxeld__V1__Channel c
         return;
     case VOXELD__V1__CHANNEL__CHANNEL_MASK:
         frame->mask = data;
+        return;
+    case VOXELD__V1__CHANNEL__CHANNEL_WEIGHT:
+        frame->weight = (const float *)(const void *)data;
         return;
     case VOXELD__V1__CHANNEL__CHANNEL_COLOUR:
         frame->colour = data;

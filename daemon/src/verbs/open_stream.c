@@ -15,8 +15,8 @@ static vx_err check(const struct vxd_server *server, const Voxeld__V1__OpenStrea
         return vx_fail(detail, VX_E_INVALID, "min_range_m", "must be 0 or more, is %g", open->min_range_m);
     if (!isfinite(open->max_range_m) || open->max_range_m < 0)
         return vx_fail(detail, VX_E_INVALID, "max_range_m", "must be 0 or more, is %g", open->max_range_m);
-    if (!isfinite(open->intensity_white) || open->intensity_white < 0)
-        return vx_fail(detail, VX_E_INVALID, "intensity_white", "must be 0 or more, is %g",
+    if (open->intensity_white != 0 && !(open->intensity_white >= 1e-6 && open->intensity_white <= 1e9))
+        return vx_fail(detail, VX_E_INVALID, "intensity_white", "must be 0 or 1e-6 to 1e9, is %g",
                        open->intensity_white);
     if (open->intensity_white > 0 && open->sensor == VOXELD__V1__SENSOR__SENSOR_DEPTH)
         return vx_fail(detail, VX_E_INVALID, "intensity_white", "is for LiDAR");

@@ -1,6 +1,6 @@
 /*
- * Colour and labels from the client library through the socket into a real daemon and back; and everything
- * about them that is refused.  usage: test_channels BACKEND
+ * Colour, labels and weights from the client library through the socket into a real daemon and back; and
+ * everything about them that is refused.  usage: test_channels BACKEND
  */
 #include "voxeld/client.h"
 #include "vxd_peer.h"
@@ -82,6 +82,8 @@ static void wall_init(struct wall *w)
 
 struct fates {
     int n_integrated, n_refused, n_unused;
+    uint64_t used, zero; /* readings */
+    char field[64];      /* of the last refusal */
 };
 
 static void on_ack(void *context, const struct vxc_ack *ack)
@@ -89,6 +91,12 @@ static void on_ack(void *context, const struct vxc_ack *ack)
     struct fates *f = context;
     f->n_integrated += ack->fate == VXC_INTEGRATED;
     f->n_refused += ack->fate == VXC_REFUSED;
+    if (ack->fate == VXC_REFUSED)
+        snprintf(f->field, sizeof f->field, "%s", ack->why->field);
+    if (ack->fate == VXC_INTEGRATED) {
+        f->used += ack->counts.used;
+        f->zero += ack->counts.zero;
+    }
     f->n_unused += ack->fate == VXC_INTEGRATED && ack->warnings & VXC_WARN_UNUSED_CHANNEL;
 }
 
@@ -96,7 +104,7 @@ static struct fates stream(const char *map, const struct vxc_frame *frame, doubl
 {
     const struct vxc_stream_options options = {
         .sensing = {.sensor = frame->sensor, .no_return_value = NAN, .intensity_white = intensity_white}};
-    struct fates fates = {0, 0, 0};
+    struct fates fates = {0};
     struct vxc_frame f = *frame;
     struct vxc_stream *s;
     good(vxc_stream_open(client, map, &options, on_ack, &fates, &s, &why));
@@ -221,11 +229,83 @@ START_TEST(lidar)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ weights */
+
+/* Weight of the wall's voxels to the left and to the right; 0: they are not measured. */
+static void wall_weights(const char *map, uint32_t weight[2])
+{
+    static const float points[2][3] = {{-0.32f, 0.12f, 1.52f}, {0.32f, -0.12f, 1.52f}};
+    struct vxc_explanation e[2];
+    good(vxc_explain(client, map, 0, NULL, points[0], 2, e, NULL, &why));
+    weight[0] = e[0].weight;
+    weight[1] = e[1].weight;
+}
+
+START_TEST(weights)
+{
+    static struct wall wall;
+    static float weight[N_PX];
+    struct fates fates;
+    uint32_t plain[2], weighed[2];
+    uint8_t digest[3][32];
+    wall_init(&wall);
+    wall.frame.colour = wall.frame.label = NULL;
+    create("plain", false, false);
+    create("ones", false, false);
+    create("weighed", false, false);
+    stream("plain", &wall.frame, 0, 2);
+    wall_weights("plain", plain);
+    ck_assert_uint_eq(plain[0], 2 * 7); /* 16 / 1.52^2 */
+    ck_assert_uint_eq(plain[1], 2 * 7);
+    wall.frame.weight = weight;
+    for (int i = 0; i < N_PX; i++)
+        weight[i] = 1;
+    stream("ones", &wall.frame, 0, 2);
+    good(vxc_map_digest(client, "plain", digest[0], NULL, &why));
+    good(vxc_map_digest(client, "ones", digest[1], NULL, &why));
+    ck_assert_mem_eq(digest[0], digest[1], 32);
+    for (int i = 0; i < N_PX; i++)
+        weight[i] = i % WIDTH < WIDTH / 2 ? 0 : 2.5f;
+    fates = stream("weighed", &wall.frame, 0, 2);
+    ck_assert_int_eq(fates.n_integrated, 2);
+    ck_assert_uint_eq(fates.used, N_PX);
+    ck_assert_uint_eq(fates.zero, N_PX);
+    wall_weights("weighed", weighed);
+    ck_assert_uint_eq(weighed[0], 0);
+    ck_assert_uint_eq(weighed[1], 2 * 17); /* 2.5 x 6.93 */
+    /* one pixel is enough to refuse a frame, by its place; the map stays as it was */
+    static const float bad[] = {NAN, -1, INFINITY, 2e6f};
+    good(vxc_map_digest(client, "weighed", digest[0], NULL, &why));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        weight[N_PX - 1 - (int)i] = bad[i];
+        fates = stream("weighed", &wall.frame, 0, 1);
+        ck_assert_int_eq(fates.n_refused, 1);
+        ck_assert_str_eq(fates.field, "weight");
+        weight[N_PX - 1 - (int)i] = 1;
+    }
+    wall.frame = (struct vxc_frame){.sensor = VXC_POINTS,
+                                    .pose.rotation_xyzw[3] = 1,
+                                    .width = 16,
+                                    .height = 1,
+                                    .data = wall.depth,
+                                    .data_bytes = 16 * 12,
+                                    .weight = weight};
+    fates = stream("weighed", &wall.frame, 0, 1);
+    ck_assert_int_eq(fates.n_refused, 1);
+    ck_assert_str_eq(fates.field, "channels");
+    good(vxc_map_digest(client, "weighed", digest[1], NULL, &why));
+    ck_assert_mem_eq(digest[0], digest[1], 32);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ refusals */
 
 static void edit_white(Voxeld__V1__OpenStream *open)
 {
-    open->intensity_white = open->stream == 21 ? NAN : open->stream == 22 ? -1 : 100;
+    open->intensity_white = open->stream == 21   ? NAN
+                            : open->stream == 22 ? -1
+                            : open->stream == 24 ? 1e-310
+                                                 : 100;
 }
 
 static void refused_stream(struct vxd_peer *ingest, uint64_t id, Voxeld__V1__Sensor sensor)
@@ -245,22 +325,23 @@ static void refused_stream(struct vxd_peer *ingest, uint64_t id, Voxeld__V1__Sen
 /* Channels of a 4 x 4 depth frame that must not be accepted. */
 START_TEST(refusals)
 {
-    enum { COLOUR = VOXELD__V1__CHANNEL__CHANNEL_COLOUR, LABEL = VOXELD__V1__CHANNEL__CHANNEL_LABEL };
+    enum {
+        COLOUR = VOXELD__V1__CHANNEL__CHANNEL_COLOUR,
+        LABEL = VOXELD__V1__CHANNEL__CHANNEL_LABEL,
+        WEIGHT = VOXELD__V1__CHANNEL__CHANNEL_WEIGHT
+    };
     static const struct {
         int n, channel[2];
         size_t bytes[2];
-    } cases[] = {{1, {COLOUR, 0}, {47, 0}},
-                 {1, {COLOUR, 0}, {0, 0}},
-                 {1, {COLOUR, 0}, {64, 0}},
-                 {1, {LABEL, 0}, {48, 0}},
-                 {1, {LABEL, 0}, {15, 0}},
-                 {2, {COLOUR, COLOUR}, {48, 48}},
-                 {2, {LABEL, LABEL}, {16, 16}},
-                 {1, {7, 0}, {16, 0}},
-                 {1, {0, 0}, {16, 0}},
-                 {2, {COLOUR, 99}, {48, 48}},
-                 {1, {VOXELD__V1__CHANNEL__CHANNEL_INTENSITY, 0}, {64, 0}}};
-    static const uint8_t bytes[64];
+    } cases[] = {{1, {COLOUR, 0}, {47, 0}},     {1, {COLOUR, 0}, {0, 0}},
+                 {1, {COLOUR, 0}, {64, 0}},     {1, {LABEL, 0}, {48, 0}},
+                 {1, {LABEL, 0}, {15, 0}},      {2, {COLOUR, COLOUR}, {48, 48}},
+                 {2, {LABEL, LABEL}, {16, 16}}, {1, {WEIGHT, 0}, {63, 0}},
+                 {1, {WEIGHT, 0}, {16, 0}},     {1, {WEIGHT, 0}, {128, 0}},
+                 {1, {WEIGHT, 0}, {0, 0}},      {2, {WEIGHT, WEIGHT}, {64, 64}},
+                 {1, {8, 0}, {16, 0}},          {1, {0, 0}, {16, 0}},
+                 {2, {COLOUR, 99}, {48, 48}},   {1, {VOXELD__V1__CHANNEL__CHANNEL_INTENSITY, 0}, {64, 0}}};
+    static const uint8_t bytes[128];
     struct vxd_peer ingest;
     struct vxd_depth_frame f;
     uint8_t digest[2][32];
@@ -299,6 +380,7 @@ START_TEST(refusals)
     refused_stream(&ingest, 21, VOXELD__V1__SENSOR__SENSOR_POINTS);
     refused_stream(&ingest, 22, VOXELD__V1__SENSOR__SENSOR_RANGE);
     refused_stream(&ingest, 23, VOXELD__V1__SENSOR__SENSOR_DEPTH);
+    refused_stream(&ingest, 24, VOXELD__V1__SENSOR__SENSOR_POINTS);
     vxd_peer_close(&ingest);
 }
 END_TEST
@@ -332,6 +414,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, depth);
     tcase_add_test(tests, unused);
     tcase_add_test(tests, lidar);
+    tcase_add_test(tests, weights);
     tcase_add_test(tests, refusals);
     tcase_add_test(tests, defaults);
     suite_add_tcase(suite, tests);

@@ -169,6 +169,11 @@ EDIT(fx_negative, m->f.pinhole.fx_px = -4)
 EDIT(fx_nan, m->f.pinhole.fx_px = NAN)
 EDIT(fy_zero, m->f.pinhole.fy_px = 0)
 EDIT(fy_negative, m->f.pinhole.fy_px = -480)
+EDIT(fx_huge, m->f.pinhole.fx_px = 1e308)
+EDIT(fx_large, m->f.pinhole.fx_px = 1e39)
+EDIT(fx_small, m->f.pinhole.fx_px = 1e-310)
+EDIT(fy_large, m->f.pinhole.fy_px = 1e7)
+EDIT(cy_large, m->f.pinhole.cy_px = -1e39)
 EDIT(cx_inf, m->f.pinhole.cx_px = INFINITY)
 EDIT(wide, m->f.pinhole.width = 5)
 EDIT(narrow, m->f.pinhole.width = 3)
@@ -182,6 +187,7 @@ EDIT(elevation_nan, m->elevation[2] = NAN)
 EDIT(elevation_order, m->elevation[2] = 1)
 EDIT(step_zero, m->range.azimuth_step_rad = 0)
 EDIT(step_nan, m->range.azimuth_step_rad = NAN)
+EDIT(step_small, m->range.azimuth_step_rad = 1e-300)
 EDIT(azimuth_inf, m->range.first_azimuth_rad = INFINITY)
 EDIT(seq_duplicate, m->f.frame.seq = 10)
 EDIT(seq_stale, m->f.frame.seq = 3)
@@ -311,6 +317,12 @@ static void u16_without_units(struct message *m)
     m->f.pinhole.units_per_m = 0;
 }
 
+static void u16_of_tiny_units(struct message *m)
+{
+    use_u16(m);
+    m->f.pinhole.units_per_m = 1e-300;
+}
+
 static void encoding_known_elsewhere(struct message *m)
 {
     declare(m);
@@ -353,6 +365,12 @@ static const struct refusal {
     {"fx NaN", DEPTH, fx_nan, INVALID, "fx"},
     {"fy zero", DEPTH, fy_zero, INVALID, "fy"},
     {"fy negative", DEPTH, fy_negative, INVALID, "fy"},
+    {"fx beyond all", DEPTH, fx_huge, INVALID, "fx"},
+    {"fx beyond single precision", DEPTH, fx_large, INVALID, "fx"},
+    {"fx next to nothing", DEPTH, fx_small, INVALID, "fx"},
+    {"fy of no camera", DEPTH, fy_large, INVALID, "fy"},
+    {"cy beyond single precision", DEPTH, cy_large, INVALID, "cy"},
+    {"units next to nothing", DEPTH, u16_of_tiny_units, INVALID, "units_per_m"},
     {"cx infinite", DEPTH, cx_inf, INVALID, "cx"},
     {"image larger than its data", DEPTH, wide, INVALID, "data"},
     {"image smaller than its data", DEPTH, narrow, INVALID, "data"},
@@ -367,7 +385,8 @@ static const struct refusal {
     {"elevations out of order", RANGE, elevation_order, INVALID, "elevation_rad"},
     {"step zero", RANGE, step_zero, INVALID, "azimuth_step_rad"},
     {"step NaN", RANGE, step_nan, INVALID, "azimuth_step_rad"},
-    {"azimuth infinite", RANGE, azimuth_inf, INVALID, "azimuth_step_rad"},
+    {"azimuth infinite", RANGE, azimuth_inf, INVALID, "first_azimuth_rad"},
+    {"step too small", RANGE, step_small, INVALID, "azimuth_step_rad"},
     {"encoding of a later version", DEPTH, encoding_known_elsewhere, VOXELD__V1__CODE__CODE_UNIMPLEMENTED,
      "payloads[0].encoding"},
     {"wrong checksum", DEPTH, checksum, INVALID, "payloads[0].crc32c"},

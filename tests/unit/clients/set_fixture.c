@@ -75,8 +75,8 @@ void set_text(const char *name, const char *format, ...)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-static void write_png(const char *name, uint32_t width, uint32_t height, int bits, int colour,
-                      const uint8_t *rows, size_t stride)
+static void write_png_with(const char *name, uint32_t width, uint32_t height, int bits, int colour,
+                           const uint8_t *rows, size_t stride, bool transparent)
 {
     FILE *file = create(name);
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
@@ -84,12 +84,36 @@ static void write_png(const char *name, uint32_t width, uint32_t height, int bit
     png_init_io(png, file);
     png_set_IHDR(png, info, width, height, bits, colour, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
+    if (transparent) {
+        const png_color_16 grey = {.gray = 1};
+        png_set_tRNS(png, info, NULL, 0, &grey);
+    }
     png_write_info(png, info);
     for (uint32_t v = 0; v < height; v++)
         png_write_row(png, rows + v * stride);
     png_write_end(png, info);
     png_destroy_write_struct(&png, &info);
     ck_assert_int_eq(fclose(file), 0);
+}
+
+static void write_png(const char *name, uint32_t width, uint32_t height, int bits, int colour,
+                      const uint8_t *rows, size_t stride)
+{
+    write_png_with(name, width, height, bits, colour, rows, stride, false);
+}
+
+void set_grey(const char *name, uint32_t width, uint32_t height, int bits, const uint8_t *values,
+              bool transparent)
+{
+    const size_t stride = ((size_t)width * (size_t)bits + 7) / 8;
+    uint8_t *rows = calloc(height, stride);
+    for (uint32_t v = 0; v < height; v++)
+        for (uint32_t u = 0; u < width; u++) {
+            const uint32_t at = u * (uint32_t)bits;
+            rows[v * stride + at / 8] |= (uint8_t)(values[v * width + u] << (8 - (uint32_t)bits - at % 8));
+        }
+    write_png_with(name, width, height, bits, PNG_COLOR_TYPE_GRAY, rows, stride, transparent);
+    free(rows);
 }
 
 /* Big-endian pixels, as both PNG and PGM want them. */

@@ -21,6 +21,9 @@ void set_png16(const char *name, uint32_t width, uint32_t height, uint16_t base)
 void set_pgm16(const char *name, uint32_t width, uint32_t height, uint16_t base);
 /* 8-bit colour image whose pixel (u, v) is red = base + u, green = base + 10 v, blue = base. */
 void set_rgb8(const char *name, uint32_t width, uint32_t height, uint8_t base);
+/* Grey image of 1, 2, 4 or 8 bits a pixel with these values; transparent: with a transparent grey. */
+void set_grey(const char *name, uint32_t width, uint32_t height, int bits, const uint8_t *values,
+              bool transparent);
 /* An image that is no depth: 8-bit grey (colour = 0) or RGB (1). */
 void set_png8(const char *name, int colour);
 

@@ -120,8 +120,9 @@ static void random_lens(struct vx_frame *f, uint64_t *seed)
     }
 }
 
-/* What a pinhole camera without the masked and flying pixels would have sent, in double precision. */
-static void clean(const struct vx_frame *f, void *out)
+/* What a pinhole camera without the masked and flying pixels would have sent, in double precision; weight:
+ * its pixels' weights, where the frame has some. */
+static void clean(const struct vx_frame *f, void *out, float *weight)
 {
     for (int v = 0; v < HEIGHT; v++)
         for (int u = 0; u < WIDTH; u++) {
@@ -129,6 +130,9 @@ static void clean(const struct vx_frame *f, void *out)
             int su = (int)floor(bu + 0.5), sv = (int)floor(bv + 0.5);
             bool ok = radial > 0 && su >= 0 && sv >= 0 && su < WIDTH && sv < HEIGHT;
             ok = ok && !(f->mask && !f->mask[sv * WIDTH + su]);
+            if (f->weight)
+                weight[v * WIDTH + u] = ok ? f->weight[sv * WIDTH + su] : 0;
+            ok = ok && !(f->weight && f->weight[sv * WIDTH + su] == 0);
             if (ok && f->edge_jump > 0) {
                 double d = reading_at(f, su, sv), jump = d * (double)(float)f->edge_jump;
                 ok = !(d > 0) || !(between(d, reading_at(f, su - 1, sv), reading_at(f, su + 1, sv), jump) ||
@@ -154,7 +158,7 @@ START_TEST(bent_lens)
         struct vx_frame_result r[2];
         struct vx_frame plain;
         struct test_frame t;
-        float out[WIDTH * HEIGHT];
+        float out[WIDTH * HEIGHT], weight[WIDTH * HEIGHT], straight[WIDTH * HEIGHT];
         test_frame_init(&t, VX_DEPTH, &seed, &shape, at);
         if (i != 1)
             random_lens(&t.f, &seed);
@@ -164,11 +168,16 @@ START_TEST(bent_lens)
             t.f.mask = mask;
         if (i > 3 || i == 1)
             t.f.edge_jump = 0.01;
-        clean(&t.f, out);
+        for (int k = 0; k < WIDTH * HEIGHT; k++)
+            weight[k] = (float)test_uniform(&seed, -0.5, 4) > 0 ? (float)test_uniform(&seed, 0.01, 4) : 0;
+        if (i % 3 != 0)
+            t.f.weight = weight;
+        clean(&t.f, out, straight);
         plain = t.f;
         plain.data = out;
         plain.mask = NULL;
         plain.edge_jump = 0;
+        plain.weight = t.f.weight ? straight : NULL;
         memset(plain.distortion, 0, sizeof plain.distortion);
         ck_ok(vx_map_integrate(m[0], &plain, &r[0], NULL));
         ck_ok(vx_map_integrate(m[1], &t.f, &r[1], NULL));
@@ -185,6 +194,64 @@ START_TEST(bent_lens)
         vx_map_destroy(m[k]);
         vx_device_close(d[k]);
     }
+}
+END_TEST
+
+/* Weights of 1 are none, those of 0 are a mask, and the others make another map of the same frames. */
+START_TEST(weights)
+{
+    enum { PLAIN, ONES, MASK, ZEROS, RANDOM, N };
+    struct vx_device *d = test_device(512 << 20);
+    struct vx_map_params p = test_params(0.05, VX_TSDF);
+    struct frame_shape shape = {.width = WIDTH, .height = HEIGHT, .reach_m = 3, .odd = 0.05, .u16 = _i & 1};
+    struct vx_map_info info[N];
+    struct vx_map *m[N];
+    uint64_t seed = test_seed + (uint64_t)_i;
+    uint8_t mask[WIDTH * HEIGHT], digest[N][32];
+    float weight[N][WIDTH * HEIGHT];
+    p.colour = _i & 2;
+    for (int k = 0; k < N; k++)
+        m[k] = test_map(d, &p);
+    for (int i = 0; i < 4; i++) {
+        const double at[3] = {test_uniform(&seed, -1, 1), 0, 0};
+        struct vx_frame_result r[N];
+        struct test_frame t;
+        uint8_t colour[3 * WIDTH * HEIGHT];
+        test_frame_init(&t, VX_DEPTH, &seed, &shape, at);
+        for (int k = 0; k < WIDTH * HEIGHT; k++) {
+            mask[k] = test_random(&seed) % 4 ? 7 : 0;
+            weight[ONES][k] = 1;
+            weight[ZEROS][k] = mask[k] ? 1.0f : k & 1 ? 0.0f : -0.0f;
+            weight[RANDOM][k] = (float)test_uniform(&seed, 0.1, 3);
+        }
+        for (int k = 0; k < 3 * WIDTH * HEIGHT; k++)
+            colour[k] = (uint8_t)test_random(&seed);
+        for (int k = 0; k < N; k++) {
+            struct vx_frame f = t.f;
+            f.mask = k == MASK ? mask : NULL;
+            f.weight = k == PLAIN || k == MASK ? NULL : weight[k];
+            f.colour = p.colour ? colour : NULL;
+            ck_ok(vx_map_integrate(m[k], &f, &r[k], NULL));
+        }
+        for (int k = 0; k + 1 < RANDOM; k += 2) /* PLAIN and ONES, MASK and ZEROS */
+            ck_assert_mem_eq(&r[k].counts, &r[k + 1].counts, sizeof r[k].counts);
+        ck_assert_mem_eq(&r[PLAIN].counts, &r[RANDOM].counts, sizeof r[PLAIN].counts);
+        ck_assert_uint_gt(r[MASK].counts.zero, r[PLAIN].counts.zero + 1000);
+        test_frame_fini(&t);
+    }
+    for (int k = 0; k < N; k++) {
+        ck_ok(vx_map_digest(m[k], digest[k], NULL));
+        ck_ok(vx_map_get_info(m[k], &info[k]));
+        ck_map(m[k], "weights");
+    }
+    ck_assert_mem_eq(digest[PLAIN], digest[ONES], 32);
+    ck_assert_mem_eq(digest[MASK], digest[ZEROS], 32);
+    ck_assert_mem_ne(digest[PLAIN], digest[MASK], 32);
+    ck_assert_mem_ne(digest[PLAIN], digest[RANDOM], 32);
+    ck_device(d, m, N, "weights");
+    for (int k = 0; k < N; k++)
+        vx_map_destroy(m[k]);
+    vx_device_close(d);
 }
 END_TEST
 
@@ -395,6 +462,7 @@ int main(int argc, char **argv)
     Suite *s = suite_create("equal");
     ck_add(s, moving_scans, 4);
     ck_add(s, bent_lens, 4);
+    ck_add(s, weights, 4);
     ck_add(s, decay, 6);
     ck_add(s, forget, 1);
     ck_add(s, bad_parameters, 1);

@@ -3,6 +3,7 @@
 #include "frame_convert.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,8 +167,8 @@ START_TEST(range_images)
     REFUSE(VX_RANGE, f.azimuth_step_rad = INFINITY, "azimuth_step_rad");
     REFUSE(VX_RANGE, f.azimuth_step_rad = 0.53, "azimuth_step_rad"); /* 12 columns pass a turn */
     REFUSE(VX_RANGE, f.azimuth_step_rad = -0.53, "azimuth_step_rad");
-    REFUSE(VX_RANGE, f.first_azimuth_rad = NAN, "azimuth_step_rad");
-    REFUSE(VX_RANGE, f.first_azimuth_rad = -7, "azimuth_step_rad");
+    REFUSE(VX_RANGE, f.first_azimuth_rad = NAN, "first_azimuth_rad");
+    REFUSE(VX_RANGE, f.first_azimuth_rad = -7, "first_azimuth_rad");
     ACCEPT(VX_RANGE, f.azimuth_step_rad = 6.283185307179586 / 12);
     ACCEPT(VX_RANGE, (f.azimuth_step_rad = -0.5, f.first_azimuth_rad = 6.28));
     REFUSE(VX_RANGE, elevations[3] = NAN, "elevation_rad");
@@ -189,17 +190,142 @@ END_TEST
 START_TEST(clean_depth)
 {
     static const uint8_t mask[12 * 8];
+    static float weights[12 * 8];
     REFUSE(VX_DEPTH, f.distortion[0] = NAN, "distortion");
     REFUSE(VX_DEPTH, f.distortion[4] = 1e3, "distortion");
     REFUSE(VX_DEPTH, f.edge_jump = -0.1, "edge_jump");
     REFUSE(VX_DEPTH, f.edge_jump = 1.5, "edge_jump");
     REFUSE(VX_DEPTH, f.edge_jump = NAN, "edge_jump");
     ACCEPT(VX_DEPTH, (f.distortion[1] = -0.2, f.edge_jump = 0.05, f.mask = mask));
+    ACCEPT(VX_DEPTH, (f.weight = weights, f.mask = mask));
+    for (int k = 0; k < 12 * 8; k += 95) { /* the first and the last pixel */
+        static const float bad[] = {NAN, INFINITY, -INFINITY, -1, -1e-30f, 1.0001e6f, 1e38f};
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            weights[k] = bad[i];
+            REFUSE(VX_DEPTH, f.weight = weights, "weight");
+        }
+        weights[k] = k ? VX_MAX_WEIGHT : -0.0f;
+    }
+    ACCEPT(VX_DEPTH, f.weight = weights);
     for (enum vx_sensor s = VX_POINTS; s <= VX_RANGE; s++) {
         REFUSE(s, f.distortion[3] = 0.1, "distortion");
         REFUSE(s, f.edge_jump = 0.05, "edge_jump");
         REFUSE(s, f.mask = mask, "mask");
+        REFUSE(s, f.weight = weights, "weight");
     }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ every number of a frame */
+
+/* A double of struct vx_frame and what it may be. */
+struct number {
+    const char *name; /* the field that a refusal names */
+    size_t offset;
+    enum vx_sensor sensor;
+    double least, most; /* of its size, where `either_sign` */
+    bool either_sign, zero_too, any, u16, bright;
+};
+#define AT(member) offsetof(struct vx_frame, member)
+static const struct number numbers[] = {
+    {"fx", AT(fx), VX_DEPTH, .least = 1e-3, .most = 1e6},
+    {"fy", AT(fy), VX_DEPTH, .least = 1e-3, .most = 1e6},
+    {"cx", AT(cx), VX_DEPTH, .least = 0, .most = 1e6, .either_sign = true},
+    {"cy", AT(cy), VX_DEPTH, .least = 0, .most = 1e6, .either_sign = true},
+    {"units_per_m", AT(units_per_m), VX_DEPTH, .least = 1e-6, .most = 1e9, .u16 = true},
+    {"distortion", AT(distortion[0]), VX_DEPTH, .least = 0, .most = 100, .either_sign = true},
+    {"distortion", AT(distortion[1]), VX_DEPTH, .least = 0, .most = 100, .either_sign = true},
+    {"distortion", AT(distortion[2]), VX_DEPTH, .least = 0, .most = 100, .either_sign = true},
+    {"distortion", AT(distortion[3]), VX_DEPTH, .least = 0, .most = 100, .either_sign = true},
+    {"distortion", AT(distortion[4]), VX_DEPTH, .least = 0, .most = 100, .either_sign = true},
+    {"edge_jump", AT(edge_jump), VX_DEPTH, .least = 1e-3, .most = 1, .zero_too = true},
+    {"max_range_m", AT(min_range_m), VX_DEPTH, .least = 0, .most = 7.99},
+    {"max_range_m", AT(min_range_m), VX_POINTS, .least = 0, .most = 59.9},
+    {"max_range_m", AT(min_range_m), VX_RANGE, .least = 0, .most = 59.9},
+    {"max_range_m", AT(max_range_m), VX_DEPTH, .least = 0.101, .most = 1.7e308, .zero_too = true},
+    {"max_range_m", AT(max_range_m), VX_POINTS, .least = 0.501, .most = 1.7e308, .zero_too = true},
+    {"max_range_m", AT(max_range_m), VX_RANGE, .least = 0.501, .most = 1.7e308, .zero_too = true},
+    {"no_return_value", AT(no_return_value), VX_DEPTH, .any = true},
+    {"no_return_value", AT(no_return_value), VX_DEPTH, .any = true, .u16 = true},
+    {"no_return_value", AT(no_return_value), VX_RANGE, .any = true},
+    {"first_azimuth_rad", AT(first_azimuth_rad), VX_RANGE, .least = 0, .most = 6.283, .either_sign = true},
+    {"azimuth_step_rad", AT(azimuth_step_rad), VX_RANGE, .least = 1e-6, .most = 0.5236, .either_sign = true},
+    {"intensity_white", AT(intensity_white), VX_POINTS, .least = 1e-6, .most = 1e9, .bright = true},
+    {"intensity_white", AT(intensity_white), VX_RANGE, .least = 1e-6, .most = 1e9, .bright = true},
+    {"pose.position_m", AT(pose[0].position_m[0]), VX_DEPTH, .least = 0, .most = 1.7e308,
+     .either_sign = true},
+    {"pose.position_m", AT(pose[0].position_m[2]), VX_POINTS, .least = 0, .most = 1.7e308,
+     .either_sign = true},
+    {"pose.rotation_xyzw", AT(pose[0].rotation_xyzw[3]), VX_RANGE, .least = 0.9991, .most = 1.0009,
+     .either_sign = true},
+    {"pose.rotation_xyzw", AT(pose[0].rotation_xyzw[1]), VX_DEPTH, .least = 0, .most = 0.0447,
+     .either_sign = true},
+};
+
+static bool allowed(const struct number *n, double x)
+{
+    double size = n->either_sign ? fabs(x) : x;
+    return n->any || (n->zero_too && x == 0) || (size >= n->least && size <= n->most);
+}
+
+/* What it may not be is refused by its name; with what it may be the map takes the frame or says why not. */
+static void try_number(struct vx_map *map, const struct number *n, double x)
+{
+    struct vx_frame f = good(n->sensor);
+    struct vx_frame_result result;
+    struct vx_detail detail = {0};
+    char what[96];
+    vx_err err;
+    if (n->u16) {
+        f.encoding = VX_U16;
+        f.data = raw;
+        f.data_bytes = sizeof raw;
+        f.units_per_m = 1000;
+    }
+    if (n->bright) {
+        f.intensity = pixels;
+        f.intensity_white = 1;
+    }
+    memcpy((char *)&f + n->offset, &x, sizeof x);
+    snprintf(what, sizeof what, "sensor %d, %s at %zu = %g", (int)n->sensor, n->name, n->offset, x);
+    if (!allowed(n, x)) {
+        refused(&f, VX_E_INVALID, n->name, what);
+        return;
+    }
+    err = vx_frame_check(&f, &detail);
+    ck_assert_msg(err == VX_OK, "%s: %s", what, detail.text);
+    err = vx_map_integrate(map, &f, &result, &detail);
+    ck_assert_msg(err == VX_OK || ((err == VX_E_INVALID || err == VX_E_EXHAUSTED) && detail.field[0]),
+                  "%s: %s %s", what, vx_err_name(err), detail.text);
+    ck_map(map, what);
+}
+
+START_TEST(every_number)
+{
+    static const double odd[] = {NAN,     INFINITY, -INFINITY, 1e308, -1e308, 1e39, -1e39, 1e-310,
+                                 -1e-310, 1e-40,    0,         -0.0,  1,      -1,   1e7,   1e-7};
+    struct vx_map_params p = test_params(0.1, VX_TSDF);
+    struct vx_device *d = test_device(256 << 20);
+    struct vx_map *map;
+    p.colour = true;
+    map = test_map(d, &p);
+    for (int i = 0; i < 12 * 8; i++) {
+        pixels[i] = 1.5f + 0.01f * (float)(i % 12);
+        raw[i] = (uint16_t)(1500 + i);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const struct number *n = &numbers[i];
+        for (size_t k = 0; k < sizeof odd / sizeof *odd; k++)
+            try_number(map, n, odd[k]);
+        try_number(map, n, n->least);
+        try_number(map, n, n->most);
+        if (!n->any && n->most < 1e300)
+            try_number(map, n, n->most * 1.01);
+        if (n->least > 0)
+            try_number(map, n, n->least * 0.98);
+    }
+    vx_map_destroy(map);
+    vx_device_close(d);
 }
 END_TEST
 
@@ -410,6 +536,7 @@ int main(int argc, char **argv)
     ck_add(s, ranges, 1);
     ck_add(s, range_images, 1);
     ck_add(s, clean_depth, 1);
+    ck_add(s, every_number, 1);
     ck_add(s, moving_scans, 1);
     ck_add(s, sine_and_cosine, 1);
     ck_add(s, rotation, 1);

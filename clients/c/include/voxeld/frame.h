@@ -57,6 +57,7 @@ struct vxc_frame {
     double edge_jump; /* depth: a pixel between a nearer and a farther neighbour, off from both by more than
                          this share of its depth, is not used; 0: all are */
     const uint8_t *mask; /* depth: [height][width] 0 = not used; NULL: all are */
+    const float *weight; /* depth: [height][width] 0 .. 1e6: how much a pixel counts, 0 = not used; NULL: 1 */
     enum vxc_encoding encoding;
     double units_per_m; /* VXC_U16 */
     const void *data;   /* depth [height][width], points [n][3] f32 m, range [height][width] f32 m */
