@@ -80,13 +80,15 @@ static vx_err launch_commit(struct vx_map *map, const struct vxk_frame_args *arg
 {
     struct vxk_queue *q = map->queue;
     const struct vxk_frame_space *s = &args->s;
+    const struct vxk_frame_report_args report = {.from = (const uint32_t *)(const void *)s->c,
+                                                 .to = (uint32_t *)(void *)map->ws.host};
     VX_TRY_RET(VXK_LAUNCH(q, frame_gate, args, 1));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_leaf, args, &s->c->go_records, 1, s->room_word * 64));
     VX_TRY_RET(vx__channels_commit(map, args));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_commit, args, &s->c->go_chunks, 1, s->room_chunk));
     if (args->fade.due_n)
         VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_bury, args, &s->c->go_dead, 1, s->room_chunk));
-    VX_TRY_RET(q->dev->ops->download(q, map->ws.host, s->c, sizeof *s->c));
+    VX_TRY_RET(VXK_LAUNCH(q, frame_report, &report, sizeof *s->c / sizeof *report.to));
     VX_TRY_RET(q->dev->ops->wait(q));
     vx__retired_sweep(map);
     return VX_OK;
@@ -280,7 +282,7 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
     vx_err err;
     memset(fresh, 0, sizeof *fresh);
     VX_TRY(vx__workspace_zero(map, is_lidar(&args->f)));
-    if (frame->data_bytes)
+    if (frame->data_bytes && args->image == map->ws.image.ptr)
         VX_TRY(ops->upload(map->queue, map->ws.image.ptr, frame->data, frame->data_bytes));
     if (is_lidar(&args->f))
         VX_TRY(vx__workspace_beams(map, frame, args, detail));
