@@ -57,7 +57,9 @@ strip --strip-unneeded "$target"/bin/* "$target"/lib/*
 
 # Tests name files of the tree and of the build; both are laid out again below DIR.
 mkdir "$target/tree"
-(cd "$root" && find config tests -type f \( -path 'config/*' -o -path 'tests/golden/*' -o -name '*.sh' \) -exec cp --parents {} "$target/tree/" \;)
+(cd "$root" && find README.md config tests clients/python/examples -type f \
+    \( -path README.md -o -path 'config/*' -o -path 'tests/golden/*' -o -name '*.sh' -o -name '*.py' \) -exec cp --parents {} "$target/tree/" \;)
+cp -r "$build/python" "$target/python"
 # Rules of the source tree say nothing about a bundle.
 grep -v '^[^|]*|[^|]*|[^|]*tree|' "$build/tests.list" | sed -e "s|$build|@DIR@|g" -e "s|$root|@DIR@/tree|g" >"$target/tests.list"
 cp "$root/deploy/run-tests.sh" "$target/"

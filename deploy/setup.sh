@@ -3,8 +3,8 @@
 #
 #   deploy/setup.sh            compiler, CMake, Ninja and the libraries
 #   deploy/setup.sh --dev      also the lint tools (clang-format, clang-tidy, shellcheck)
-#   deploy/setup.sh --checkers also OpenVDB's programs, which tests hold our files against (14 MB to fetch, 126 MB on disk);
-#                              where apt does not have them, those tests are skipped
+#   deploy/setup.sh --checkers also OpenVDB's programs, which tests hold our files against (14 MB to fetch, 126 MB on disk),
+#                              and what the Python client needs; where apt does not have them, those tests are skipped
 #   deploy/setup.sh --list     print what is missing and change nothing
 #
 # Debian 12, Ubuntu 22.04 and 24.04 (apt); as root, or as a user with sudo.  CUDA is never installed: nvcc is used where it is.
@@ -14,7 +14,7 @@ set -euo pipefail
 packages=(build-essential cmake ninja-build pkg-config libuv1-dev libzmq3-dev libprotobuf-c-dev
     protobuf-c-compiler libyaml-dev libpng-dev libjpeg-dev check)
 lint_packages=(clang-format clang-tidy shellcheck)
-check_packages=(libnanovdb-dev libnanovdb-tools libopenvdb-tools)
+check_packages=(libnanovdb-dev libnanovdb-tools libopenvdb-tools python3-zmq python3-numpy python3-protobuf python3-pil)
 checkers=no
 list_only=no
 
@@ -79,7 +79,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
     "${install[@]}" "${missing[@]}" ||
         die "apt-get could not install them; the lines above say why. Mend that and run deploy/setup.sh again"
 fi
-if [ "${#extra[@]}" -gt 0 ]; then
-    echo "setup: installing ${extra[*]}"
-    "${install[@]}" "${extra[@]}" || echo "setup: apt-get could not install these; the tests that use them are skipped" >&2
-fi
+for package in "${extra[@]}"; do # one by one: what apt does not have keeps none of the others away
+    echo "setup: installing $package"
+    "${install[@]}" "$package" || echo "setup: apt-get could not install it; tests that use it are skipped" >&2
+done

@@ -37,6 +37,13 @@ static __device__ __forceinline__ float vxk_reciprocal(float x)
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return __fmaf_rn(r, __fmaf_rn(-x, r, 1.0f), r);
 }
+/* x / y of whole numbers, |x| < 2^24 and 0 < y < 2^24, likewise. */
+static __device__ __forceinline__ float vxk_quotient(float x, float y)
+{
+    float r = vxk_reciprocal(y), q = x * r;
+    q = __fmaf_rn(r, __fmaf_rn(-y, q, x), q);
+    return __fmaf_rn(r, __fmaf_rn(-y, q, x), q);
+}
 /* Loads that see other elements' atomics of the same launch. */
 static __device__ __forceinline__ uint32_t vxk_load32(const uint32_t *p)
 {
@@ -343,6 +350,10 @@ VXK_FN float vxk_sqrt(float x)
 VXK_FN float vxk_reciprocal(float x)
 {
     return 1.0f / x;
+}
+VXK_FN float vxk_quotient(float x, float y)
+{
+    return x / y;
 }
 VXK_FN float vxk_floor(float x)
 {

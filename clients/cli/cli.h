@@ -62,7 +62,9 @@ bool cli_numbers(struct cli *cli, const char *name, const char *text, double *ou
 
 /* Connects; SIGINT then ends the call that waits.  Returns an exit code, and has printed what is wrong. */
 int cli_connect(struct cli *cli);
-/* true when SIGINT came. */
+/* Remembers that SIGINT came; for a signal handler. */
+void cli_interrupt(void);
+/* Whether it came. */
 bool cli_interrupted(void);
 /* Prints an error of the library or of the readers (JSON: an object on stdout as well); returns the exit
  * code. */

@@ -30,6 +30,7 @@ static const char HELP[] =
 
 struct costmap {
     const char *map, *path;
+    char description[4096]; /* the file beside it */
     bool has_min, has_max;
     double min_z_m, max_z_m;
     struct vxc_slice slice;
@@ -86,6 +87,10 @@ static int parse(struct cli *cli, struct costmap *m)
         return cli_usage(cli, "--min-z is above --max-z");
     if (strcmp(m->path, "-") == 0 || (stat(m->path, &st) == 0 && !S_ISREG(st.st_mode)))
         return cli_usage(cli, "costmap writes two files: -o %s is not one", m->path);
+    if (snprintf(m->description, sizeof m->description, "%s.yaml", m->path) >= (int)sizeof m->description)
+        return cli_usage(cli, "-o: the path is too long");
+    if (outfile_same(m->path, m->description))
+        return cli_usage(cli, "%s and %s are one file", m->path, m->description);
     return -1;
 }
 
@@ -116,7 +121,7 @@ static void write_image(struct costmap *m, FILE *file)
 {
     const struct vxc_slice *s = &m->slice;
     fprintf(file, "P5\n%u %u\n255\n", s->n_x, s->n_y);
-    for (uint32_t row = s->n_y; row-- > 0;) /* the first line of an image is the highest y */
+    for (uint32_t row = s->n_y; row-- > 0 && !outfile_stop(file);) /* the first line is the highest y */
         for (uint32_t x = 0; x < s->n_x; x++) {
             const uint8_t cost = m->cell[(size_t)row * s->n_x + x].cost;
             m->n_free += cost == VXC_COST_FREE;
@@ -126,25 +131,27 @@ static void write_image(struct costmap *m, FILE *file)
         }
 }
 
-static vx_err write_description(const struct costmap *m, struct vx_detail *detail)
+static void write_description(const struct costmap *m, FILE *file)
 {
     const char *slash = strrchr(m->path, '/');
-    const size_t n = strlen(m->path) + 6;
-    struct outfile out;
-    char *path = malloc(n);
-    if (!path)
-        return VX_E_NOMEM;
-    snprintf(path, n, "%s.yaml", m->path);
-    vx_err err = outfile_open(&out, path, detail);
+    fprintf(file,
+            "image: %s\nmode: trinary\nresolution: %.9g\norigin: [%.9g, %.9g, 0]\nnegate: 0\n"
+            "occupied_thresh: 0.65\nfree_thresh: 0.25\n",
+            slash ? slash + 1 : m->path, m->slice.cell_m, m->slice.origin_m[0], m->slice.origin_m[1]);
+}
+
+/* Both or neither. */
+static vx_err write_files(struct costmap *m, struct vx_detail *detail)
+{
+    struct outfile out[2] = {{.file = NULL}, {.file = NULL}};
+    vx_err err = outfile_open(&out[0], m->path, detail);
+    if (err == VX_OK)
+        err = outfile_open(&out[1], m->description, detail);
     if (err == VX_OK) {
-        fprintf(out.file,
-                "image: %s\nmode: trinary\nresolution: %.9g\norigin: [%.9g, %.9g, 0]\nnegate: 0\n"
-                "occupied_thresh: 0.65\nfree_thresh: 0.25\n",
-                slash ? slash + 1 : m->path, m->slice.cell_m, m->slice.origin_m[0], m->slice.origin_m[1]);
-        err = outfile_close(&out, VX_OK, detail);
+        write_image(m, out[0].file);
+        write_description(m, out[1].file);
     }
-    free(path);
-    return err;
+    return outfiles_close(out, 2, err, detail);
 }
 
 static int report(const struct cli *cli, const struct costmap *m)
@@ -175,7 +182,6 @@ static int report(const struct cli *cli, const struct costmap *m)
 static int run(struct cli *cli, struct costmap *m)
 {
     struct vx_detail detail;
-    struct outfile out;
     vx_err err = vxc_map_get_info(cli->client, m->map, &m->info, &detail);
     if (err == VX_OK && !m->info.has_bounds)
         return cli_fail(cli, "map %s is empty: play something into it first", m->map);
@@ -183,13 +189,7 @@ static int run(struct cli *cli, struct costmap *m)
         err = ask(cli, m, &detail);
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, m->map);
-    err = outfile_open(&out, m->path, &detail);
-    if (err == VX_OK) {
-        write_image(m, out.file);
-        err = outfile_close(&out, VX_OK, &detail);
-    }
-    if (err == VX_OK)
-        err = write_description(m, &detail);
+    err = write_files(m, &detail);
     return err == VX_OK ? report(cli, m) : cli_error(cli, err, &detail);
 }
 

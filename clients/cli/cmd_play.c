@@ -33,6 +33,15 @@ static const char HELP[] =
     "  --rate HZ|max          frames a second; default max\n"
     "  --frames N             only the first N frames\n"
     "  --no-carving           integrate surfaces only, clear nothing\n"
+    "  --deskew auto|on|off   points of PCD files that have a time each (a field t, time, timestamp, "
+    "offset_time or\n"
+    "                         time_offset) are placed by the pose at that time, when the poses have times "
+    "too: "
+    "a list of\n"
+    "                         8 numbers a line, or times.txt.  auto (default): scans without poses around "
+    "them as if the\n"
+    "                         sensor had stood still; on: those are refused; off: for scans that were "
+    "de-skewed before\n"
     "  --weights PATTERN      grey image (PNG, PGM) with the weight of each pixel of a depth image: 0 = not "
     "used, the largest\n"
     "                         value = 1; * in the path is the depth image's name without its ending, # the "
@@ -260,8 +269,17 @@ static void print_report(const struct play *p, const struct vxc_reader_info *inf
         printf("warning: in %" PRIu64 " frames every reading was beyond the maximum range of %g m: %s?\n",
                t->n_beyond, info->sensing.max_range_m,
                depth ? "wrong --depth-scale" : "are the points in the sensor's own coordinates");
-    if (p->colour && info->n_colours > 0)
-        printf("%-22s of %" PRIu64 " frames\n", "colour", info->n_colours - info->n_colours_lost);
+    if (info->n_deskewed > 0)
+        printf("%-22s %" PRIu64 " scans (--deskew off if they were before)\n", "de-skewed", info->n_deskewed);
+    if (info->n_rigid > 0)
+        printf("warning: %" PRIu64 " scans with times for their points were not de-skewed: %s\n",
+               info->n_rigid, info->rigid_why);
+    if (p->colour)
+        printf("%-22s of %" PRIu64 " frames%s\n", "colour", info->n_colours - info->n_colours_lost,
+               info->n_colours ? "" : ": the map keeps colours, and the set brings none that are read");
+    if (p->colour && info->n_colours_missing > 0)
+        printf("warning: %" PRIu64 " frames have no colour image, the first of them %s\n",
+               info->n_colours_missing, info->colour_missing);
     if (info->n_colours_lost > 0)
         printf("warning: the colours of %" PRIu64 " frames could not be used: %s\n", info->n_colours_lost,
                info->colour_why);
@@ -290,6 +308,12 @@ static int json_report(const struct play *p, const struct vxc_reader_info *info,
     json_number(&j, "file_ms_per_frame", info->n_frames ? 1e3 * t->reading_s / (double)info->n_frames : 0);
     json_counts(&j, "readings", &t->readings);
     json_u64(&j, "frames_with_colour", p->colour ? info->n_colours - info->n_colours_lost : 0);
+    json_u64(&j, "frames_without_colour", p->colour ? info->n_frames - info->n_colours : 0);
+    json_u64(&j, "colours_not_used", info->n_colours_lost);
+    if (info->n_colours_lost > 0)
+        json_text(&j, "colours_not_used_why", info->colour_why);
+    json_u64(&j, "frames_deskewed", info->n_deskewed);
+    json_u64(&j, "frames_not_deskewed", info->n_rigid);
     json_u64(&j, "frames_all_beyond", t->n_beyond);
     json_u64(&j, "frames_without_readings", t->n_empty);
     json_begin(&j, "notes", '[');
@@ -325,6 +349,7 @@ enum {
     FRAMES,
     NO_CARVING,
     NO_COLOUR,
+    DESKEW,
     WEIGHTS,
     WEIGHT_WHITE,
     N_OPTIONS
@@ -342,6 +367,7 @@ static const struct cli_option OPTIONS[N_OPTIONS] = {
     [FRAMES] = {"frames", 0, true},
     [NO_CARVING] = {"no-carving", 0, false},
     [NO_COLOUR] = {"no-colour", 0, false},
+    [DESKEW] = {"deskew", 0, true},
     [WEIGHTS] = {"weights", 0, true},
     [WEIGHT_WHITE] = {"weight-white", 0, true},
 };
@@ -378,6 +404,10 @@ static bool take_option(struct cli *cli, int option, const char *value, struct p
         return strcmp(value, "max") == 0 || cli_number(cli, "--rate", value, 1e-3, 1e6, &p->rate_hz);
     case FRAMES:
         return cli_whole(cli, "--frames", value, 1, UINT64_MAX, &p->reader.max_frames);
+    case DESKEW:
+        if (!vxc_deskew_from_name(value, &p->reader.deskew))
+            return cli_usage(cli, "--deskew: '%s' is none of auto, on, off", value), false;
+        return true;
     case WEIGHTS:
         p->reader.weights = value;
         return true;
@@ -433,7 +463,7 @@ static vx_err choose_colour(struct cli *cli, struct play *p, struct vxc_reader *
                             struct vx_detail *detail)
 {
     struct vxc_map_info map;
-    if (p->no_colour || vxc_reader_get_info(reader)->n_colours == 0)
+    if (p->no_colour)
         return VX_OK;
     VX_TRY_RET(vxc_map_get_info(cli->client, p->map, &map, detail));
     p->colour = map.params.colour;

@@ -20,7 +20,7 @@ static const char HELP[] =
     "\n"
     "IN.csv has a header row; other columns are ignored.  Metres, quaternions x y z w.  OUT.csv has one row "
     "for\n"
-    "each of its rows (each path), in the same order.\n"
+    "each of its rows (each path), in the same order.  A row has as many columns as the header.\n"
     "\n"
     "  points          x,y,z           -> x,y,z,distance_m,gx,gy,gz,state\n"
     "  spheres         x,y,z,radius       the same, of the sphere's skin\n"
@@ -62,16 +62,13 @@ static const char HELP[] =
     "\n"
     "exit codes: 0 done, 1 refused or a file is bad, 2 wrong usage, 3 no daemon, 130 interrupted\n";
 
-enum { INPUT, OUTPUT, ROBOT, UNKNOWN, MAX_RANGE, STATUS, UNKNOWN_DISTANCE, MIN_EPOCH, N_OPTIONS };
-
-static const struct cli_option OPTIONS[N_OPTIONS] = {[INPUT] = {"input", 'i', true},
-                                                     [OUTPUT] = {"output", 'o', true},
-                                                     [ROBOT] = {"robot", 0, true},
-                                                     [UNKNOWN] = {"unknown", 0, true},
-                                                     [MAX_RANGE] = {"max-range", 0, true},
-                                                     [STATUS] = {"status", 0, false},
-                                                     [UNKNOWN_DISTANCE] = {"unknown-distance", 0, false},
-                                                     [MIN_EPOCH] = {"min-epoch", 0, true}};
+static const struct cli_option OPTIONS[N_QUERY_OPTIONS] = {
+    [QUERY_INPUT] = {"input", 'i', true},       [QUERY_OUTPUT] = {"output", 'o', true},
+    [QUERY_MIN_EPOCH] = {"min-epoch", 0, true}, [QUERY_ROBOT] = {"robot", 0, true},
+    [QUERY_UNKNOWN] = {"unknown", 0, true},     [QUERY_MAX_RANGE] = {"max-range", 0, true},
+    [QUERY_STATUS] = {"status", 0, false},      [QUERY_UNKNOWN_DISTANCE] = {"unknown-distance", 0, false},
+};
+static const uint32_t EVERY_KIND = 1u << QUERY_INPUT | 1u << QUERY_OUTPUT | 1u << QUERY_MIN_EPOCH;
 
 static bool take_unknown(struct cli *cli, const char *value, enum vxc_unknown *out)
 {
@@ -88,23 +85,23 @@ static bool take_unknown(struct cli *cli, const char *value, enum vxc_unknown *o
 static bool take(struct cli *cli, struct query *q, int option, const char *value)
 {
     switch (option) {
-    case INPUT:
+    case QUERY_INPUT:
         q->in_path = value;
         return true;
-    case OUTPUT:
+    case QUERY_OUTPUT:
         q->out_path = value;
         return true;
-    case ROBOT:
+    case QUERY_ROBOT:
         q->robot_path = value;
         return true;
-    case UNKNOWN:
+    case QUERY_UNKNOWN:
         return take_unknown(cli, value, &q->unknown);
-    case MAX_RANGE:
+    case QUERY_MAX_RANGE:
         return cli_number(cli, "--max-range", value, 1e-3, 1e6, &q->max_range_m);
-    case STATUS:
+    case QUERY_STATUS:
         q->status = true;
         return true;
-    case UNKNOWN_DISTANCE:
+    case QUERY_UNKNOWN_DISTANCE:
         q->unknown_distance = true;
         return true;
     default:
@@ -154,7 +151,7 @@ static void write_points(const struct query *q, FILE *file)
     if (q->unknown_distance)
         fputs(",unknown_distance_m", file);
     putc('\n', file);
-    for (size_t i = 0; i < q->n; i++) {
+    for (size_t i = 0; i < q->n && !outfile_stop(file); i++) {
         const double *row = q->rows.value + i * n_fields;
         const struct vxc_point_answer *a = point_at(q, i);
         fprintf(file, "%.15g,%.15g,%.15g,", row[0], row[1], row[2]);
@@ -229,6 +226,7 @@ static const struct query_kind POINTS = {.verb = "points",
                                          .fields = SPHERE_FIELDS,
                                          .n_places = 1,
                                          .answer_bytes = sizeof(struct vxc_point_answer),
+                                         .options = 1u << QUERY_STATUS | 1u << QUERY_UNKNOWN_DISTANCE,
                                          .ask = ask_points,
                                          .write = write_points,
                                          .json = json_point,
@@ -240,6 +238,7 @@ static const struct query_kind SPHERES = {.verb = "spheres",
                                           .fields = SPHERE_FIELDS,
                                           .n_places = 1,
                                           .answer_bytes = sizeof(struct vxc_point_answer),
+                                          .options = 1u << QUERY_STATUS,
                                           .ask = ask_points,
                                           .write = write_points,
                                           .json = json_point,
@@ -259,7 +258,13 @@ static const struct query_kind *find_kind(const char *verb)
     return NULL;
 }
 
-static int check_usage(struct cli *cli, struct query *q, const char *verb)
+static bool takes_robot(const struct query *q)
+{
+    return q->kind->options >> QUERY_ROBOT & 1;
+}
+
+/* An option that means nothing to the kind is refused, not passed over. */
+static int check_usage(struct cli *cli, struct query *q, const char *verb, uint32_t given)
 {
     if (!verb || !q->map)
         return cli_usage(cli,
@@ -269,11 +274,11 @@ static int check_usage(struct cli *cli, struct query *q, const char *verb)
     if (!q->kind)
         return cli_usage(
             cli, "query asks for points or spheres, boxes, rays, configurations or paths, not '%s'", verb);
-    if (q->kind->takes_robot != (q->robot_path != NULL))
-        return cli_usage(cli, q->kind->takes_robot ? "query %s needs --robot" : "query %s takes no --robot",
-                         q->kind->verb);
-    if (q->unknown_distance && q->kind != &POINTS)
-        return cli_usage(cli, "only query points takes --unknown-distance");
+    for (int i = 0; i < N_QUERY_OPTIONS; i++)
+        if (given >> i & 1 && !((EVERY_KIND | q->kind->options) >> i & 1))
+            return cli_usage(cli, "query %s takes no option --%s", q->kind->verb, OPTIONS[i].name);
+    if (takes_robot(q) && !q->robot_path)
+        return cli_usage(cli, "query %s needs --robot", q->kind->verb);
     if (cli->json && q->out_path && strcmp(q->out_path, "-") == 0)
         return cli_usage(cli, "-o - and --json both want stdout");
     return -1;
@@ -282,7 +287,8 @@ static int check_usage(struct cli *cli, struct query *q, const char *verb)
 static int parse(struct cli *cli, struct query *q)
 {
     const char *value, *verb = NULL;
-    for (int got; (got = cli_next(cli, OPTIONS, N_OPTIONS, &value)) != CLI_END;) {
+    uint32_t given = 0;
+    for (int got; (got = cli_next(cli, OPTIONS, N_QUERY_OPTIONS, &value)) != CLI_END;) {
         if (got < CLI_WORD)
             return cli_option_exit(got);
         if (got == CLI_WORD && q->map)
@@ -293,8 +299,10 @@ static int parse(struct cli *cli, struct query *q)
             q->map = value;
         else if (!take(cli, q, got, value))
             return CLI_USAGE;
+        else
+            given |= 1u << got;
     }
-    return check_usage(cli, q, verb);
+    return check_usage(cli, q, verb, given);
 }
 
 /* ------------------------------------------------------------------ rows in */
@@ -321,9 +329,9 @@ static vx_err read_rows(struct rows *r, struct csv *csv, const char *const *fiel
 }
 
 vx_err rows_read(struct rows *rows, const char *path, const char *const *fields, int n_fields,
-                 struct vx_detail *detail)
+                 uint32_t finite, struct vx_detail *detail)
 {
-    struct csv csv = {.file = stdin, .name = "stdin"};
+    struct csv csv = {.file = stdin, .name = "stdin", .finite = finite};
     rows->n_fields = n_fields;
     if (strcmp(path, "-") == 0)
         return read_rows(rows, &csv, fields, detail);
@@ -339,11 +347,11 @@ vx_err rows_read(struct rows *rows, const char *path, const char *const *fields,
 static vx_err read_input(struct query *q, struct vx_detail *detail)
 {
     const struct query_kind *k = q->kind;
-    if (k->takes_robot && strcmp(q->in_path, "-") == 0 && strcmp(q->robot_path, "-") == 0)
+    if (takes_robot(q) && strcmp(q->in_path, "-") == 0 && strcmp(q->robot_path, "-") == 0)
         return vx_fail(detail, VX_E_INVALID, "robot", "-i and --robot both want stdin");
-    if (k->takes_robot)
-        VX_TRY_RET(rows_read(&q->robot, q->robot_path, SPHERE_FIELDS, 4, detail));
-    VX_TRY_RET(rows_read(&q->rows, q->in_path, k->fields, k->n_fields, detail));
+    if (takes_robot(q))
+        VX_TRY_RET(rows_read(&q->robot, q->robot_path, SPHERE_FIELDS, 4, 0xf, detail));
+    VX_TRY_RET(rows_read(&q->rows, q->in_path, k->fields, k->n_fields, k->finite, detail));
     q->n = q->rows.n;
     return k->check ? k->check(q, detail) : VX_OK;
 }
@@ -403,7 +411,7 @@ static int report(struct cli *cli, const struct query *q)
         json_number(&j, "latency_ms", q->seconds * 1e3);
         if (!q->out_path) {
             json_begin(&j, "answers", '[');
-            for (size_t i = 0; i < q->n; i++) {
+            for (size_t i = 0; i < q->n && !outfile_stop(j.file); i++) {
                 json_begin(&j, NULL, '{');
                 q->kind->json(&j, q, i);
                 json_end(&j, '}');
@@ -411,7 +419,8 @@ static int report(struct cli *cli, const struct query *q)
             json_end(&j, ']');
         }
         json_end(&j, '}');
-        return json_finish(&j);
+        const int code = json_finish(&j);
+        return cli_interrupted() ? CLI_INTERRUPTED : code;
     }
     if (q->out_path && strcmp(q->out_path, "-") != 0) {
         printf("%s: %zu answers (", q->out_path, q->n);

@@ -1,4 +1,5 @@
 /* cmd_query_kinds.c - voxelctl query boxes, rays, configurations and paths. */
+#include "outfile.h"
 #include "query.h"
 
 #include <inttypes.h>
@@ -27,7 +28,7 @@ static void write_boxes(const struct query *q, FILE *file)
 {
     const struct vxc_box_answer *a = q->answer;
     fputs("min_x,min_y,min_z,max_x,max_y,max_z,free,occupied,unknown,outside\n", file);
-    for (size_t i = 0; i < q->n; i++) {
+    for (size_t i = 0; i < q->n && !outfile_stop(file); i++) {
         for (int k = 0; k < 6; k++)
             fprintf(file, "%.15g,", q->rows.value[6 * i + (size_t)k]);
         fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d\n", a[i].n_free, a[i].n_occupied,
@@ -78,7 +79,7 @@ static void write_rays(const struct query *q, FILE *file)
 {
     const struct vxc_ray_answer *a = q->answer;
     fputs("x,y,z,dx,dy,dz,range_m,nx,ny,nz,state,unknown_from_m\n", file);
-    for (size_t i = 0; i < q->n; i++) {
+    for (size_t i = 0; i < q->n && !outfile_stop(file); i++) {
         for (int k = 0; k < 6; k++)
             fprintf(file, "%.15g,", q->rows.value[6 * i + (size_t)k]);
         put(file, (double)a[i].range_m);
@@ -116,28 +117,58 @@ static void say_rays(const struct query *q)
 
 /* ------------------------------------------------------------------ robots */
 
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* A path's rows lie behind each other; number[n] of the paths as they came. */
+static vx_err check_numbers(double *number, size_t n, struct vx_detail *detail)
+{
+    qsort(number, n, sizeof *number, compare_numbers);
+    for (size_t i = 1; i < n; i++)
+        if (number[i] == number[i - 1])
+            return vx_fail(detail, VX_E_INVALID, "path",
+                           "path %.15g goes on behind the rows of another path; its rows must lie together",
+                           number[i]);
+    return VX_OK;
+}
+
 /* Way-points of a path are rows behind each other with its number; all paths have as many. */
-static vx_err check_paths(struct query *q, struct vx_detail *detail)
+static vx_err count_waypoints(struct query *q, double *number, struct vx_detail *detail)
 {
     const double *v = q->rows.value;
     size_t n = 0, first = 0;
     for (size_t i = 1; i <= q->rows.n; i++) {
         if (i < q->rows.n && v[8 * i] == v[8 * first])
             continue;
-        if (!n++)
+        if (!n)
             q->n_waypoints = (uint32_t)(i - first);
         else if (i - first != q->n_waypoints)
             return vx_fail(detail, VX_E_INVALID, "path",
                            "path %.15g has %zu way-points, the first path has %" PRIu32
                            "; all paths of a request have as many",
                            v[8 * first], i - first, q->n_waypoints);
+        number[n++] = v[8 * first];
         first = i;
     }
-    for (size_t i = 0; i < q->rows.n; i++) /* poses only */
-        memmove(q->rows.value + 7 * i, q->rows.value + 8 * i + 1, 7 * sizeof *v);
-    q->rows.n_fields = 7;
     q->n = n;
-    if (!n)
+    return check_numbers(number, n, detail);
+}
+
+static vx_err check_paths(struct query *q, struct vx_detail *detail)
+{
+    double *number = malloc((q->rows.n + 1) * sizeof *number);
+    if (!number)
+        return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rows", q->rows.n);
+    const vx_err err = count_waypoints(q, number, detail);
+    free(number);
+    VX_TRY_RET(err);
+    for (size_t i = 0; i < q->rows.n; i++) /* poses only */
+        memmove(q->rows.value + 7 * i, q->rows.value + 8 * i + 1, 7 * sizeof(double));
+    q->rows.n_fields = 7;
+    if (!q->n)
         q->n_waypoints = 1;
     return VX_OK;
 }
@@ -170,7 +201,7 @@ static void write_paths(const struct query *q, FILE *file)
 {
     const struct vxc_path_answer *a = q->answer;
     fputs("touches,sphere,contact,clearance_m,unknown,outside\n", file);
-    for (size_t i = 0; i < q->n; i++) {
+    for (size_t i = 0; i < q->n && !outfile_stop(file); i++) {
         fprintf(file, "%d,%" PRId32 ",", (a[i].status & VXC_Q_COLLIDES) != 0, (int32_t)a[i].sphere);
         put(file, (double)a[i].contact);
         putc(',', file);
@@ -237,6 +268,7 @@ static const struct query_kind RAYS = {.verb = "rays",
                                        .n_fields = 6,
                                        .fields = RAY_FIELDS,
                                        .n_places = 1,
+                                       .options = 1u << QUERY_MAX_RANGE,
                                        .answer_bytes = sizeof(struct vxc_ray_answer),
                                        .ask = ask_rays,
                                        .write = write_rays,
@@ -248,7 +280,7 @@ static const struct query_kind CONFIGURATIONS = {.verb = "configurations",
                                                  .n_fields = 7,
                                                  .fields = PATH_FIELDS + 1,
                                                  .n_places = 1,
-                                                 .takes_robot = true,
+                                                 .options = 1u << QUERY_ROBOT | 1u << QUERY_UNKNOWN,
                                                  .answer_bytes = sizeof(struct vxc_path_answer),
                                                  .check = check_configurations,
                                                  .ask = ask_paths,
@@ -260,8 +292,9 @@ static const struct query_kind PATHS = {.verb = "paths",
                                         .one = "path",
                                         .n_fields = 8,
                                         .fields = PATH_FIELDS,
+                                        .finite = 1, /* the path's number */
                                         .n_places = 1,
-                                        .takes_robot = true,
+                                        .options = 1u << QUERY_ROBOT | 1u << QUERY_UNKNOWN,
                                         .answer_bytes = sizeof(struct vxc_path_answer),
                                         .check = check_paths,
                                         .ask = ask_paths,

@@ -19,8 +19,9 @@ static const char HELP[] =
     "  --depth FILE           PNG of 16-bit depths along the camera's axis; 0 = nothing there\n"
     "  --depth-scale UNITS    units of --depth a metre; default 1000 (millimetres)\n"
     "  --normals FILE         PNG of normals in the map's axes: red, green, blue = 127.5 + 127.5 x, y, z\n"
-    "  --size WxH             pixels; default 1280x960\n"
-    "  --samples N            up to N x N rays a pixel, where an edge crosses it; 1 .. 4, default 2\n"
+    "  --size WxH             pixels, each way 16 .. 8192; default 1280x960\n"
+    "  --samples N            up to N x N rays a pixel, where an edge crosses it; 1 .. 4, default 2;\n"
+    "                         size and samples together at most 134,217,728 rays\n"
     "  --fov DEG              of the picture's height; default 45\n"
     "  --eye X,Y,Z            stand here; with --target X,Y,Z and, when up is not z, --up X,Y,Z\n"
     "  --pose X,Y,Z,QX,QY,QZ,QW  camera pose (x right, y down, z forward), as a frame's\n"
@@ -34,9 +35,15 @@ static const char HELP[] =
     "exit codes: 0 done, 1 refused or the file cannot be written, 2 wrong usage, 3 no daemon, 130 "
     "interrupted\n";
 
+enum { PICTURE, DEPTHS, NORMAL_MAP, N_OUTPUTS };
+static const char *const OUTPUT_NAMES[N_OUTPUTS] = {"png", "depth", "normals"};
+
+static const uint64_t MAX_RAYS = 1u << 27; /* their hits take 2 GiB */
+
 struct options {
-    const char *map, *path;
-    const char *depth_path, *normals_path; /* NULL: not asked for */
+    const char *map;
+    const char *path[N_OUTPUTS]; /* NULL: not asked for */
+    uint32_t given;              /* options, a bit each */
     double depth_units_per_m;
     uint64_t width, height, samples;
     double fov_deg;
@@ -93,15 +100,15 @@ static bool take_option(struct cli *cli, int option, const char *value, struct o
 {
     switch (option) {
     case PNG:
-        o->path = value;
+        o->path[PICTURE] = value;
         return true;
     case DEPTH:
-        o->depth_path = value;
+        o->path[DEPTHS] = value;
         return true;
     case DEPTH_SCALE:
         return cli_number(cli, "--depth-scale", value, 1e-3, 1e6, &o->depth_units_per_m);
     case NORMALS:
-        o->normals_path = value;
+        o->path[NORMAL_MAP] = value;
         return true;
     case SIZE:
         return take_size(cli, value, o);
@@ -124,6 +131,53 @@ static bool take_option(struct cli *cli, int option, const char *value, struct o
     }
 }
 
+/* Options that mean something beside another one only. */
+static int check_company(struct cli *cli, const struct options *o)
+{
+    static const struct {
+        int option, wants;
+        const char *words;
+    } NEEDS[] = {{DEPTH_SCALE, DEPTH, "--depth-scale belongs to --depth"},
+                 {SAMPLES, PNG, "--samples belongs to --png: depths and normals have one ray a pixel"},
+                 {HEIGHTS, PNG, "--heights belongs to --png"},
+                 {UP, EYE, "--up belongs to --eye and --target"}};
+    for (size_t i = 0; i < sizeof NEEDS / sizeof *NEEDS; i++)
+        if (o->given >> NEEDS[i].option & 1 && !(o->given >> NEEDS[i].wants & 1))
+            return cli_usage(cli, "%s", NEEDS[i].words);
+    return -1;
+}
+
+static int check_usage(struct cli *cli, const struct options *o)
+{
+    int n_files = 0, n_stdout = 0;
+    for (int i = 0; i < N_OUTPUTS; i++) {
+        n_files += o->path[i] != NULL;
+        n_stdout += o->path[i] && strcmp(o->path[i], "-") == 0;
+    }
+    if (!o->map || n_files == 0)
+        return cli_usage(cli, "view needs the name of a map and --png, --depth or --normals FILE");
+    if (o->has_eye != o->has_target || (o->has_eye && o->has_pose))
+        return cli_usage(cli, "give --eye and --target together, or --pose, or neither");
+    if (cli->json && n_stdout > 0)
+        return cli_usage(cli, "a file on stdout and --json both want stdout");
+    if (n_stdout > 1)
+        return cli_usage(cli, "only one file can go to stdout");
+    for (int i = 0; i < N_OUTPUTS; i++)
+        for (int k = 0; k < i; k++)
+            if (o->path[i] && o->path[k] && outfile_same(o->path[i], o->path[k]))
+                return cli_usage(cli, "--%s and --%s would be one file, %s", OUTPUT_NAMES[k], OUTPUT_NAMES[i],
+                                 o->path[i]);
+    const uint64_t n_rays = o->width * o->height * (o->path[PICTURE] ? o->samples * o->samples : 1);
+    if (n_rays > MAX_RAYS)
+        return cli_usage(
+            cli,
+            "--size %llux%llu with %llu x %llu samples a pixel is %llu rays, at most %llu: take a "
+            "smaller --size or --samples",
+            (unsigned long long)o->width, (unsigned long long)o->height, (unsigned long long)o->samples,
+            (unsigned long long)o->samples, (unsigned long long)n_rays, (unsigned long long)MAX_RAYS);
+    return check_company(cli, o);
+}
+
 static int parse(struct cli *cli, struct options *o)
 {
     const char *value;
@@ -136,22 +190,10 @@ static int parse(struct cli *cli, struct options *o)
             o->map = value;
         else if (!take_option(cli, got, value, o))
             return CLI_USAGE;
+        else
+            o->given |= 1u << got;
     }
-    const char *const paths[] = {o->path, o->depth_path, o->normals_path};
-    int n_files = 0, n_stdout = 0;
-    for (int i = 0; i < 3; i++) {
-        n_files += paths[i] != NULL;
-        n_stdout += paths[i] && strcmp(paths[i], "-") == 0;
-    }
-    if (!o->map || n_files == 0)
-        return cli_usage(cli, "view needs the name of a map and --png, --depth or --normals FILE");
-    if (o->has_eye != o->has_target || (o->has_eye && o->has_pose))
-        return cli_usage(cli, "give --eye and --target together, or --pose, or neither");
-    if (cli->json && n_stdout > 0)
-        return cli_usage(cli, "a file on stdout and --json both want stdout");
-    if (n_stdout > 1)
-        return cli_usage(cli, "only one file can go to stdout");
-    return -1;
+    return check_usage(cli, o);
 }
 
 /* ------------------------------------------------------------------ camera */
@@ -381,7 +423,7 @@ static struct camera pixels_of(const struct camera *camera, const struct options
 struct outcome {
     double hit_fraction;
     uint64_t n_beyond; /* pixels too far away for --depth */
-    FILE *report;      /* for words; NULL until a file was opened */
+    FILE *report;      /* for words */
 };
 
 static int report(struct cli *cli, const struct options *o, const struct view *view,
@@ -395,15 +437,15 @@ static int report(struct cli *cli, const struct options *o, const struct view *v
         struct json j = {outcome->report, false};
         json_begin(&j, NULL, '{');
         json_text(&j, "map", o->map);
-        if (o->path)
-            json_text(&j, "file", o->path);
-        if (o->depth_path) {
-            json_text(&j, "depth", o->depth_path);
+        if (o->path[PICTURE])
+            json_text(&j, "file", o->path[PICTURE]);
+        if (o->path[DEPTHS]) {
+            json_text(&j, "depth", o->path[DEPTHS]);
             json_number(&j, "depth_units_per_m", o->depth_units_per_m);
             json_u64(&j, "depth_beyond", outcome->n_beyond);
         }
-        if (o->normals_path)
-            json_text(&j, "normals", o->normals_path);
+        if (o->path[NORMAL_MAP])
+            json_text(&j, "normals", o->path[NORMAL_MAP]);
         json_u64(&j, "width", o->width);
         json_u64(&j, "height", o->height);
         json_vector(&j, "eye_m", camera->eye_m, 3);
@@ -419,19 +461,22 @@ static int report(struct cli *cli, const struct options *o, const struct view *v
         json_end(&j, '}');
         return json_finish(&j);
     }
-    fprintf(outcome->report,
-            "%s: %llu x %llu px from (%.2f, %.2f, %.2f) towards (%.2f, %.2f, %.2f), %.0f %% of it shows the "
-            "map\n",
-            o->path         ? o->path
-            : o->depth_path ? o->depth_path
-                            : o->normals_path,
+    const double percent = 100 * outcome->hit_fraction;
+    fprintf(outcome->report, "%s: %llu x %llu px from (%.2f, %.2f, %.2f) towards (%.2f, %.2f, %.2f), ",
+            o->path[PICTURE]  ? o->path[PICTURE]
+            : o->path[DEPTHS] ? o->path[DEPTHS]
+                              : o->path[NORMAL_MAP],
             (unsigned long long)o->width, (unsigned long long)o->height, camera->eye_m[0], camera->eye_m[1],
-            camera->eye_m[2], target_m[0], target_m[1], target_m[2], 100 * outcome->hit_fraction);
+            camera->eye_m[2], target_m[0], target_m[1], target_m[2]);
+    if (percent > 0)
+        fprintf(outcome->report, "%.*f %% of it shows the map\n", percent < 1 ? 3 : 0, percent);
+    else
+        fputs("nothing of the map is in it\n", outcome->report);
     if (outcome->n_beyond)
         fprintf(outcome->report,
                 "%s: %llu px are farther away than %.0f m and are 0: a smaller --depth-scale reaches "
                 "farther\n",
-                o->depth_path, (unsigned long long)outcome->n_beyond, 65534 / o->depth_units_per_m);
+                o->path[DEPTHS], (unsigned long long)outcome->n_beyond, 65534 / o->depth_units_per_m);
     return CLI_OK;
 }
 
@@ -460,46 +505,29 @@ static double hit_fraction(const struct hit *hits, size_t n)
 
 /* The shaded picture. */
 static vx_err make_picture(const struct options *o, const struct view *view, const struct camera *camera,
-                           const double up[3], struct outcome *outcome, struct vx_detail *detail)
+                           const double up[3], FILE *file, struct outcome *outcome, struct vx_detail *detail)
 {
     const size_t n = (size_t)camera->width * camera->height;
     const bool own_colours = view->info.params.colour && !o->heights;
     struct hit *hits = malloc(n * sizeof *hits);
     struct vxc_tint *tints = own_colours ? malloc(n * sizeof *tints) : NULL;
-    struct outfile out;
     vx_err err = hits && (tints || !own_colours)
                      ? cast(view, camera, (uint32_t)o->samples, hits, detail)
                      : vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n);
     if (err == VX_OK && tints)
         err = find_tints(view, camera, hits, tints, detail);
-    if (err == VX_OK)
-        err = outfile_open(&out, o->path, detail);
     if (err == VX_OK) {
         outcome->hit_fraction = hit_fraction(hits, n);
-        outcome->report = out.report;
-        err = outfile_close(&out, draw(o, camera, hits, tints, up, out.file, detail), detail);
+        err = draw(o, camera, hits, tints, up, file, detail);
     }
     free(hits);
     free(tints);
     return err;
 }
 
-/* One of the views as numbers. */
-static vx_err make_map(const struct options *o, const struct camera *camera, const struct hit *hits,
-                       bool depth, struct outcome *outcome, struct vx_detail *detail)
-{
-    struct outfile out;
-    VX_TRY_RET(outfile_open(&out, depth ? o->depth_path : o->normals_path, detail));
-    if (!outcome->report || out.report == stderr)
-        outcome->report = out.report;
-    const vx_err err =
-        depth ? view_write_depth(camera, hits, o->depth_units_per_m, out.file, &outcome->n_beyond, detail)
-              : view_write_normals(camera, hits, out.file, detail);
-    return outfile_close(&out, err, detail);
-}
-
+/* The views as numbers. */
 static vx_err make_maps(const struct options *o, const struct view *view, const struct camera *camera,
-                        struct outcome *outcome, struct vx_detail *detail)
+                        const struct outfile *out, struct outcome *outcome, struct vx_detail *detail)
 {
     const struct camera pixels = pixels_of(camera, o);
     const size_t n = (size_t)pixels.width * pixels.height;
@@ -508,12 +536,33 @@ static vx_err make_maps(const struct options *o, const struct view *view, const 
                       : vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n);
     if (err == VX_OK)
         outcome->hit_fraction = hit_fraction(hits, n);
-    if (err == VX_OK && o->depth_path)
-        err = make_map(o, &pixels, hits, true, outcome, detail);
-    if (err == VX_OK && o->normals_path)
-        err = make_map(o, &pixels, hits, false, outcome, detail);
+    if (err == VX_OK && o->path[DEPTHS])
+        err = view_write_depth(&pixels, hits, o->depth_units_per_m, out[DEPTHS].file, &outcome->n_beyond,
+                               detail);
+    if (err == VX_OK && o->path[NORMAL_MAP])
+        err = view_write_normals(&pixels, hits, out[NORMAL_MAP].file, detail);
     free(hits);
     return err;
+}
+
+/* All files, or none. */
+static vx_err make(const struct options *o, const struct view *view, const struct camera *camera,
+                   const double up[3], struct outcome *outcome, struct vx_detail *detail)
+{
+    struct outfile out[N_OUTPUTS] = {{.file = NULL}};
+    vx_err err = VX_OK;
+    outcome->report = stdout;
+    for (int i = 0; i < N_OUTPUTS && err == VX_OK; i++) {
+        if (o->path[i])
+            err = outfile_open(&out[i], o->path[i], detail);
+        if (err == VX_OK && out[i].file && out[i].report == stderr)
+            outcome->report = stderr;
+    }
+    if (err == VX_OK && o->path[PICTURE])
+        err = make_picture(o, view, camera, up, out[PICTURE].file, outcome, detail);
+    if (err == VX_OK && (o->path[DEPTHS] || o->path[NORMAL_MAP]))
+        err = make_maps(o, view, camera, out, outcome, detail);
+    return outfiles_close(out, N_OUTPUTS, err, detail);
 }
 
 static int run(struct cli *cli, const struct options *o)
@@ -532,10 +581,7 @@ static int run(struct cli *cli, const struct options *o)
     const int code = place(cli, o, &view, &camera, up);
     if (code != CLI_OK)
         return code;
-    if (o->path)
-        err = make_picture(o, &view, &camera, up, &outcome, &detail);
-    if (err == VX_OK && (o->depth_path || o->normals_path))
-        err = make_maps(o, &view, &camera, &outcome, &detail);
+    err = make(o, &view, &camera, up, &outcome, &detail);
     if (err != VX_OK)
         return cli_map_error(cli, err, &detail, o->map);
     return report(cli, o, &view, &camera, &outcome, cli_now_s() - start_s);

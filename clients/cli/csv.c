@@ -1,6 +1,7 @@
 #include "csv.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,11 +38,12 @@ static vx_err check_line(const struct csv *csv, struct vx_detail *detail)
 }
 
 /* The field at *at: its text without blanks around it; moves *at behind the comma, to NULL at the end of the
- * line. */
+ * line.  A comma between quotes ends nothing. */
 static void next_field(char **at, char **begin, size_t *n)
 {
     char *p = *at + strspn(*at, " \t");
-    const size_t length = strcspn(p, ",");
+    const char *quoted = *p == '"' ? strchr(p + 1, '"') : NULL;
+    const size_t inside = quoted ? (size_t)(quoted - p) : 0, length = inside + strcspn(p + inside, ",");
     size_t kept = length;
     *at = p[length] == ',' ? p + length + 1 : NULL;
     while (kept > 0 && (p[kept - 1] == ' ' || p[kept - 1] == '\t'))
@@ -77,10 +79,12 @@ vx_err csv_begin(struct csv *csv, const char *const *wanted, int n_wanted, struc
     if (strncmp(csv->text, "\xef\xbb\xbf", 3) == 0) /* the mark that spreadsheets put first */
         memmove(csv->text, csv->text + 3, strlen(csv->text) - 2);
     char *at = csv->text;
+    csv->n_columns = 0;
     for (int column = 0; at; column++) {
         char *begin;
         size_t n;
         next_field(&at, &begin, &n);
+        csv->n_columns++;
         for (int i = 0; i < n_wanted; i++) {
             if (strlen(wanted[i]) != n || strncmp(wanted[i], begin, n) != 0)
                 continue;
@@ -98,6 +102,20 @@ vx_err csv_begin(struct csv *csv, const char *const *wanted, int n_wanted, struc
     return VX_OK;
 }
 
+/* Wanted field i of this line, n bytes. */
+static vx_err read_value(const struct csv *csv, int i, const char *begin, size_t n, double *value,
+                         struct vx_detail *detail)
+{
+    char *stop;
+    *value = strtod(begin, &stop);
+    const bool finite = isfinite(*value);
+    if (n > 0 && stop == begin + n && (finite || !(csv->finite >> i & 1)))
+        return VX_OK;
+    return vx_fail(detail, VX_E_INVALID, "row", "%s line %zu: column %d, '%.*s', is no %snumber", csv->name,
+                   csv->line, csv->place[i] + 1, n > 40 ? 40 : (int)n, begin,
+                   csv->finite >> i & 1 ? "finite " : "");
+}
+
 vx_err csv_next(struct csv *csv, double *value, int *end, struct vx_detail *detail)
 {
     *end = 0;
@@ -109,23 +127,19 @@ vx_err csv_next(struct csv *csv, double *value, int *end, struct vx_detail *deta
             return VX_OK;
         }
     } while (csv->text[0] == '\0');
-    int n_found = 0;
     char *at = csv->text;
-    for (int column = 0; at; column++) {
-        char *begin, *stop;
+    int n_columns = 0;
+    for (; at; n_columns++) {
+        char *begin;
         size_t n;
         next_field(&at, &begin, &n);
-        for (int i = 0; i < csv->n_wanted; i++) {
-            if (csv->place[i] != column)
-                continue;
-            value[i] = strtod(begin, &stop);
-            if (n == 0 || stop != begin + n)
-                return vx_fail(detail, VX_E_INVALID, "row", "%s line %zu: column %d, '%.*s', is no number",
-                               csv->name, csv->line, column + 1, n > 40 ? 40 : (int)n, begin);
-            n_found++;
-        }
+        for (int i = 0; i < csv->n_wanted; i++)
+            if (csv->place[i] == n_columns)
+                VX_TRY_RET(read_value(csv, i, begin, n, &value[i], detail));
     }
-    if (n_found != csv->n_wanted)
-        return vx_fail(detail, VX_E_INVALID, "row", "%s line %zu has too few columns", csv->name, csv->line);
+    if (n_columns != csv->n_columns)
+        return vx_fail(detail, VX_E_INVALID, "row", "%s line %zu has too %s columns: %d, the header names %d",
+                       csv->name, csv->line, n_columns < csv->n_columns ? "few" : "many", n_columns,
+                       csv->n_columns);
     return VX_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char HELP[] =
     "voxelctl - maps, frames and questions for a voxeld daemon\n"
@@ -44,7 +45,7 @@ static const char HELP[] =
     "  0    done\n"
     "  1    the daemon refused, or a file could not be read or written\n"
     "  2    wrong usage\n"
-    "  3    no daemon answers\n"
+    "  3    no daemon answers, or it went away before it answered\n"
     "  4    play: some frames were refused (the rest is in the map)\n"
     "  5    play: no frame went into the map\n"
     "  130  interrupted\n";
@@ -60,21 +61,22 @@ static const struct command {
 
 /* ------------------------------------------------------------------ connection */
 
-static volatile sig_atomic_t interrupted;
 static struct vxc_client *volatile interruptible;
+
+/* A signal just before a call that blocks (a full pipe) does not end it; one every second does. */
+static void on_alarm(int number)
+{
+    (void)number;
+    alarm(1);
+}
 
 static void on_signal(int number)
 {
-    (void)number;
-    interrupted = 1;
+    cli_interrupt();
     struct vxc_client *client = interruptible;
     if (client)
         vxc_interrupt(client);
-}
-
-bool cli_interrupted(void)
-{
-    return interrupted != 0;
+    on_alarm(number);
 }
 
 int cli_connect(struct cli *cli)
@@ -94,6 +96,8 @@ int cli_connect(struct cli *cli)
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_alarm;
+    sigaction(SIGALRM, &action, NULL);
     return CLI_OK;
 }
 
@@ -103,7 +107,8 @@ static int exit_of(vx_err err, const struct vx_detail *detail)
 {
     if (err == VX_E_CANCELLED)
         return CLI_INTERRUPTED;
-    return err == VX_E_UNAVAILABLE && strcmp(detail->field, "ipc_dir") == 0 ? CLI_NO_DAEMON : CLI_FAILED;
+    const bool gone = strcmp(detail->field, "ipc_dir") == 0 || strcmp(detail->field, "connection") == 0;
+    return err == VX_E_UNAVAILABLE && gone ? CLI_NO_DAEMON : CLI_FAILED;
 }
 
 int cli_error(struct cli *cli, vx_err err, const struct vx_detail *detail)

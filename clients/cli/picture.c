@@ -1,5 +1,6 @@
 #include "picture.h"
 #include "glyphs.h"
+#include "outfile.h"
 
 #include <errno.h>
 #include <png.h>
@@ -79,8 +80,10 @@ static vx_err write_rows(png_structp png, png_infop info, struct png_failure *fa
     png_set_IHDR(png, info, rows->width, rows->height, rows->bits, rows->colour, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
-    for (uint32_t v = 0; v < rows->height; v++)
+    for (uint32_t v = 0; v < rows->height && !outfile_stop(file); v++)
         png_write_row(png, rows->first + v * rows->row_bytes);
+    if (outfile_stop(file))
+        return vx_fail(detail, VX_E_UNAVAILABLE, "png", "the picture is not whole");
     png_write_end(png, info);
     return VX_OK;
 }

@@ -10,9 +10,22 @@ struct rows {
     size_t n, capacity;
     int n_fields;
 };
-/* path: "-" = stdin.  Errors: VX_E_NOT_FOUND, VX_E_INVALID, VX_E_NOMEM.  Free rows->value. */
+/* path: "-" = stdin; finite: as of struct csv.  Errors: VX_E_NOT_FOUND, VX_E_INVALID, VX_E_NOMEM.  Free
+ * rows->value. */
 vx_err rows_read(struct rows *rows, const char *path, const char *const *fields, int n_fields,
-                 struct vx_detail *detail);
+                 uint32_t finite, struct vx_detail *detail);
+
+enum query_option {
+    QUERY_INPUT,
+    QUERY_OUTPUT,
+    QUERY_MIN_EPOCH,
+    QUERY_ROBOT,
+    QUERY_UNKNOWN,
+    QUERY_MAX_RANGE,
+    QUERY_STATUS,
+    QUERY_UNKNOWN_DISTANCE,
+    N_QUERY_OPTIONS
+};
 
 struct query {
     const struct query_kind *kind;
@@ -35,8 +48,9 @@ struct query_kind {
     const char *verb, *one; /* "points", "point" */
     int n_fields;
     const char *const *fields;
+    uint32_t finite; /* bit i: field i must be a finite number */
     size_t answer_bytes;
-    bool takes_robot;
+    uint32_t options; /* bits of enum query_option besides input, output and min_epoch */
     /* item: the rows as floats, the first n_places coordinates triples relative to origin_m. */
     int n_places;
     vx_err (*ask)(struct vxc_client *client, struct query *q, const double origin_m[3], const float *item,

@@ -73,12 +73,15 @@ static bool clip(const struct view *view, const double eye_m[3], const double d[
 
 /* ------------------------------------------------------------------ casting */
 
-/* Pixels that still look for a front, and the arrays of one round; all [n of all pixels]. */
+enum { AT_ONCE = 1 << 20 }; /* pixels: what casting takes beside the hits is some 100 bytes each */
+
+/* Pixels of a part that still look for a front, and the arrays of one round; all [pixels of the part]. */
 struct cast {
     const struct view *view;
     const struct camera *camera;
+    uint32_t first;  /* pixel of the part */
     uint32_t *pixel; /* still looking */
-    double *start_m; /* of each pixel's ray */
+    double *start_m; /* of each pixel's ray, from the first on */
     size_t n;
     float *ray, *point;
     struct vxc_ray_answer *ray_answer;
@@ -97,26 +100,25 @@ static void cast_fini(struct cast *c)
 }
 
 static vx_err cast_init(struct cast *c, const struct view *view, const struct camera *camera,
-                        const uint8_t *wanted, struct vx_detail *detail)
+                        const uint8_t *wanted, uint32_t first, uint32_t n, struct vx_detail *detail)
 {
-    const size_t n = (size_t)camera->width * camera->height;
-    *c = (struct cast){.view = view, .camera = camera};
+    *c = (struct cast){.view = view, .camera = camera, .first = first};
     c->pixel = malloc(n * sizeof *c->pixel);
     c->start_m = malloc(n * sizeof *c->start_m);
-    c->ray = malloc(n * 6 * sizeof *c->ray);
-    c->point = malloc(n * 3 * sizeof *c->point);
+    c->ray = malloc((size_t)n * 6 * sizeof *c->ray);
+    c->point = malloc((size_t)n * 3 * sizeof *c->point);
     c->ray_answer = malloc(n * sizeof *c->ray_answer);
     c->point_answer = malloc(n * sizeof *c->point_answer);
     if (!c->pixel || !c->start_m || !c->ray || !c->point || !c->ray_answer || !c->point_answer)
-        return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n);
-    for (uint32_t k = 0; k < n; k++) {
+        return vx_fail(detail, VX_E_NOMEM, "", "no memory for %u rays", n);
+    for (uint32_t k = first; k < first + n; k++) {
         double d[3], enter_m, leave_m;
         if (wanted && !wanted[k])
             continue;
         camera_ray(camera, k % camera->width, k / camera->width, d);
         if (!clip(view, camera->eye_m, d, &enter_m, &leave_m))
             continue;
-        c->start_m[k] = enter_m;
+        c->start_m[k - first] = enter_m;
         c->longest_m = fmax(c->longest_m, leave_m);
         c->pixel[c->n++] = k;
     }
@@ -131,7 +133,7 @@ static vx_err cast_rays(struct cast *c, struct vx_detail *detail)
         const uint32_t pixel = c->pixel[k];
         camera_ray(c->camera, pixel % c->camera->width, pixel / c->camera->width, d);
         for (int i = 0; i < 3; i++) {
-            c->ray[6 * k + i] = (float)(d[i] * c->start_m[pixel]); /* relative to the eye */
+            c->ray[6 * k + i] = (float)(d[i] * c->start_m[pixel - c->first]); /* relative to the eye */
             c->ray[6 * k + 3 + i] = (float)d[i];
         }
     }
@@ -171,7 +173,7 @@ static void take_free(struct cast *c, struct hit *hits)
         const struct vxc_point_answer *before = &c->point_answer[k];
         const bool smooth = before->state == VXC_FREE && before->status & VXC_Q_GRADIENT;
         if (c->view->back_faces || before->state == VXC_FREE) {
-            hits[pixel].range_m = (float)(c->start_m[pixel] + (double)c->ray_answer[k].range_m);
+            hits[pixel].range_m = (float)(c->start_m[pixel - c->first] + (double)c->ray_answer[k].range_m);
             memcpy(hits[pixel].normal, smooth ? before->gradient : c->ray_answer[k].normal,
                    sizeof hits[pixel].normal);
             continue;
@@ -195,20 +197,17 @@ static vx_err take_fronts(struct cast *c, struct hit *hits, struct vx_detail *de
         take_free(c, hits);
     }
     for (size_t k = 0; k < c->n; k++)
-        c->start_m[c->pixel[k]] += (double)c->ray_answer[k].range_m + 1.5 * voxel;
+        c->start_m[c->pixel[k] - c->first] += (double)c->ray_answer[k].range_m + 1.5 * voxel;
     return VX_OK;
 }
 
-vx_err raycast(const struct view *view, const struct camera *camera, const uint8_t *wanted, struct hit *hits,
-               struct vx_detail *detail)
+/* Pixels first .. first + n - 1. */
+static vx_err cast_part(const struct view *view, const struct camera *camera, const uint8_t *wanted,
+                        uint32_t first, uint32_t n, struct hit *hits, struct vx_detail *detail)
 {
     enum { MAX_ROUNDS = 12 }; /* walls, and steps inside them, that a ray may pass */
     struct cast c;
-    const size_t n = (size_t)camera->width * camera->height;
-    for (size_t k = 0; k < n; k++)
-        if (!wanted || wanted[k])
-            hits[k] = (struct hit){.range_m = NAN};
-    vx_err err = cast_init(&c, view, camera, wanted, detail);
+    vx_err err = cast_init(&c, view, camera, wanted, first, n, detail);
     for (int round = 0; err == VX_OK && c.n > 0 && round < MAX_ROUNDS; round++) {
         err = cast_rays(&c, detail);
         if (err == VX_OK && c.n > 0)
@@ -216,6 +215,19 @@ vx_err raycast(const struct view *view, const struct camera *camera, const uint8
     }
     cast_fini(&c);
     return err;
+}
+
+vx_err raycast(const struct view *view, const struct camera *camera, const uint8_t *wanted, struct hit *hits,
+               struct vx_detail *detail)
+{
+    const uint32_t n = camera->width * camera->height;
+    for (uint32_t k = 0; k < n; k++)
+        if (!wanted || wanted[k])
+            hits[k] = (struct hit){.range_m = NAN};
+    for (uint32_t first = 0; first < n; first += AT_ONCE)
+        VX_TRY_RET(
+            cast_part(view, camera, wanted, first, n - first < AT_ONCE ? n - first : AT_ONCE, hits, detail));
+    return VX_OK;
 }
 
 /* ------------------------------------------------------------------ automatic camera */
@@ -353,10 +365,15 @@ static vx_err choose(const struct view *view, struct camera *trial, struct hit *
 vx_err raycast_automatic(const struct view *view, struct camera *camera, double up[3],
                          struct vx_detail *detail)
 {
-    enum { TRIAL_HEIGHT = 36 };
+    enum { TRIAL_SIDE = 36, TRIAL_LONG = 144 };
     struct camera trial = *camera;
-    trial.height = TRIAL_HEIGHT;
-    trial.width = (TRIAL_HEIGHT * camera->width + camera->height - 1) / camera->height;
+    /* About the picture's shape; of a strip the trial sees more, for its rays would miss the whole map. */
+    trial.height = TRIAL_SIDE;
+    trial.width = (TRIAL_SIDE * camera->width + camera->height - 1) / camera->height;
+    if (trial.width < TRIAL_SIDE / 2)
+        trial.width = TRIAL_SIDE;
+    if (trial.width > TRIAL_LONG)
+        trial.width = TRIAL_LONG;
     const size_t n = (size_t)trial.width * trial.height;
     struct hit *hits = malloc(n * sizeof *hits);
     double(*points)[3] = malloc(n * sizeof *points);

@@ -22,6 +22,20 @@ vx_err vxc__cloud_resize(struct vxc__cloud *cloud, uint64_t n, const char *name,
         cloud->capacity = (size_t)n;
     }
     cloud->n = (size_t)n;
+    cloud->has_times = false;
+    return VX_OK;
+}
+
+vx_err vxc__cloud_want_times(struct vxc__cloud *cloud, const char *name, struct vx_detail *detail)
+{
+    if (cloud->n > cloud->time_capacity) {
+        int64_t *grown = realloc(cloud->time_ns, cloud->n * sizeof *grown);
+        if (!grown)
+            return vx_fail(detail, VX_E_NOMEM, "points", "no memory for %s", name);
+        cloud->time_ns = grown;
+        cloud->time_capacity = cloud->n;
+    }
+    cloud->has_times = true;
     return VX_OK;
 }
 
@@ -29,6 +43,7 @@ void vxc__cloud_fini(struct vxc__cloud *cloud)
 {
     free(cloud->xyz);
     free(cloud->fourth);
+    free(cloud->time_ns);
     memset(cloud, 0, sizeof *cloud);
 }
 

@@ -50,20 +50,15 @@ static vx_err set_name(struct vxc_reader *r, struct vxc__item *item, const char 
     return VX_OK;
 }
 
-/* One pattern for the whole set: the first that finds a file for the first frame. */
+/* Each frame by itself: that one lacks its image says nothing of the others. */
 static vx_err find_by_name(struct vxc_reader *r, struct vx_detail *detail)
 {
     char name[VXC__PATH_MAX], path[VXC__PATH_MAX];
-    for (size_t k = 0; k < sizeof PATTERNS / sizeof *PATTERNS; k++) {
-        const struct pattern *p = &PATTERNS[k];
-        if (p->format != r->info.format || !rename_by(p, r->item[0].name, name) ||
-            !vxc__join(path, r->root, name) || !vxc__is_file(path))
-            continue;
-        for (size_t i = 0; i < r->n_items; i++)
-            if (rename_by(p, r->item[i].name, name) && vxc__join(path, r->root, name) && vxc__is_file(path))
+    for (size_t i = 0; i < r->n_items; i++)
+        for (size_t k = 0; k < sizeof PATTERNS / sizeof *PATTERNS && !r->item[i].colour_name; k++)
+            if (PATTERNS[k].format == r->info.format && rename_by(&PATTERNS[k], r->item[i].name, name) &&
+                vxc__join(path, r->root, name) && vxc__is_file(path))
                 VX_TRY_RET(set_name(r, &r->item[i], name, detail));
-        return VX_OK;
-    }
     return VX_OK;
 }
 
@@ -107,5 +102,14 @@ vx_err vxc__colours_find(struct vxc_reader *r, struct vx_detail *detail)
     }
     if (r->payload != VXC__IMAGE || r->n_items == 0)
         return VX_OK;
-    return r->info.format == VXC_TUM ? find_by_time(r, detail) : find_by_name(r, detail);
+    VX_TRY_RET(r->info.format == VXC_TUM ? find_by_time(r, detail) : find_by_name(r, detail));
+    const struct vxc__item *first = NULL;
+    for (size_t i = r->n_items; i-- > 0;)
+        if (!r->item[i].colour_name)
+            first = &r->item[i];
+    if (first && r->info.n_colours > 0) {
+        r->info.n_colours_missing = r->n_items - r->info.n_colours;
+        snprintf(r->info.colour_missing, sizeof r->info.colour_missing, "%s", first->name);
+    }
+    return VX_OK;
 }

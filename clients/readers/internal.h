@@ -24,6 +24,12 @@ struct vxc__item {
     char *pose_why;
 };
 
+/* A pose of the set's trajectory. */
+struct vxc__track_pose {
+    int64_t stamp_ns;
+    struct vxc_pose pose;
+};
+
 enum vxc__payload {
     VXC__IMAGE, /* u16 depth */
     VXC__RAW3,  /* f32 x y z */
@@ -58,6 +64,11 @@ struct vxc_reader {
     float *weight; /* of the current frame */
     size_t weight_capacity;
     struct vxc__cloud cloud;
+    struct vxc__track_pose *track; /* in order of time; NULL: the poses have none */
+    size_t n_track;
+    struct vxc_timed_pose path[VXC_MAX_POSES]; /* of the current scan */
+    int32_t *time_ns;                          /* of its points */
+    size_t time_capacity;
     char name[VXC__PATH_MAX]; /* of the current frame */
 };
 
@@ -88,6 +99,16 @@ const char *vxc__first_file(const char *folder, const char *const *names, char p
 
 /* Finds the frames' colour images, by name or time. */
 vx_err vxc__colours_find(struct vxc_reader *r, struct vx_detail *detail);
+
+/* ---- deskew.c */
+
+/* Keeps the poses that have a time: those of a stamped list, else those of the items when `timed`. */
+vx_err vxc__track_take(struct vxc_reader *r, const struct vxc__pose_list *list, bool timed,
+                       struct vx_detail *detail);
+/* Gives a scan its path and times, where its points have times and the options let it.  Errors: VX_E_NOMEM;
+ * with VXC_DESKEW_ON why it cannot. */
+vx_err vxc__deskew(struct vxc_reader *r, struct vxc_frame *frame, struct vx_detail *detail);
+void vxc__deskew_fini(struct vxc_reader *r);
 
 /* ---- weights.c */
 

@@ -88,6 +88,8 @@ static vx_err pose_clouds(struct vxc_reader *r, const char *path, struct vx_deta
             r->item[i].stamp_ns = list.entry[i].stamp_ns;
         err = vxc__items_pose_by_order(r, &list, name, detail);
     }
+    if (err == VX_OK && r->payload == VXC__PCD)
+        err = vxc__track_take(r, &list, timed, detail);
     vxc__pose_list_free(&list);
     return err;
 }

@@ -28,8 +28,13 @@ struct pcd {
     int column[3];      /* first number of the field in an ascii row */
     uint32_t offset[3]; /* bytes before it in a binary row */
     uint32_t bytes[3];  /* 4 or 8 */
-    uint32_t stride;    /* bytes of a row */
-    int n_columns;      /* numbers of an ascii row */
+    /* of the points' times */
+    bool has_time;
+    char time_type; /* F, I or U */
+    int time_column;
+    uint32_t time_offset, time_bytes;
+    uint32_t stride; /* bytes of a row */
+    int n_columns;   /* numbers of an ascii row */
 };
 
 /* ------------------------------------------------------------------ header */
@@ -136,7 +141,18 @@ static vx_err read_key(struct pcd *s, const char *key, const char *text, struct 
     return good ? VX_OK : bad_line(s, key, detail);
 }
 
-/* Where x, y and z lie in a row. */
+/* Is field i the time of a point, in a form that can be read? */
+static bool is_time(const struct pcd *s, int i)
+{
+    static const char *const names[] = {"t", "time", "timestamp", "offset_time", "time_offset"};
+    bool named = false;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        named = named || strcmp(s->field[i], names[k]) == 0;
+    return named && s->count[i] == 1 && (s->size[i] == 4 || s->size[i] == 8) &&
+           (s->type[i] == 'F' || s->type[i] == 'I' || s->type[i] == 'U');
+}
+
+/* Where x, y, z and times lie in a row. */
 static vx_err lay_out(struct pcd *s, struct vx_detail *detail)
 {
     if (s->n_counts == 0)
@@ -158,6 +174,13 @@ static vx_err lay_out(struct pcd *s, struct vx_detail *detail)
             s->column[axis] = (int)n_columns;
             s->offset[axis] = (uint32_t)stride;
             s->bytes[axis] = s->size[i];
+        }
+        if (!s->has_time && is_time(s, i)) {
+            s->has_time = true;
+            s->time_type = s->type[i];
+            s->time_column = (int)n_columns;
+            s->time_offset = (uint32_t)stride;
+            s->time_bytes = s->size[i];
         }
         n_columns += s->count[i];
         stride += (uint64_t)s->size[i] * s->count[i];
@@ -218,6 +241,42 @@ static float coordinate(const uint8_t *bytes, uint32_t size)
     return (float)d;
 }
 
+/* Seconds, or nanoseconds of a clock, as ns. */
+static int64_t ns_of_number(double v)
+{
+    if (fabs(v) > 1e15)
+        return fabs(v) < 9e18 ? (int64_t)v : VXC__NO_TIME;
+    return fabs(v) < 9e9 ? (int64_t)floor(v * 1e9 + 0.5) : VXC__NO_TIME; /* NaN is neither */
+}
+
+static int64_t time_of(const struct pcd *s, const uint8_t *bytes)
+{
+    uint32_t u4;
+    uint64_t u8;
+    if (s->time_type == 'F') {
+        float f;
+        double d;
+        memcpy(&f, bytes, 4);
+        if (s->time_bytes == 4)
+            return ns_of_number((double)f);
+        memcpy(&d, bytes, 8);
+        return ns_of_number(d);
+    }
+    memcpy(&u4, bytes, 4);
+    if (s->time_bytes == 4)
+        return s->time_type == 'U' ? (int64_t)u4 : (int64_t)(int32_t)u4;
+    memcpy(&u8, bytes, 8);
+    return s->time_type == 'U' && u8 > INT64_MAX ? VXC__NO_TIME : (int64_t)u8;
+}
+
+/* Of an ascii row. */
+static int64_t time_of_number(const struct pcd *s, double v)
+{
+    if (s->time_type == 'F')
+        return ns_of_number(v);
+    return fabs(v) < 9e18 ? (int64_t)v : VXC__NO_TIME;
+}
+
 static vx_err read_ascii(struct pcd *s, struct vxc__cloud *cloud, struct vx_detail *detail)
 {
     struct vxc__lines lines = {.file = s->file, .number = s->line};
@@ -235,6 +294,8 @@ static vx_err read_ascii(struct pcd *s, struct vxc__cloud *cloud, struct vx_deta
         else
             for (int axis = 0; axis < 3; axis++)
                 cloud->xyz[3 * i + axis] = (float)number[s->column[axis]];
+        if (err == VX_OK && s->has_time)
+            cloud->time_ns[i] = time_of_number(s, number[s->time_column]);
     }
     free(number);
     return err;
@@ -249,6 +310,8 @@ static vx_err read_binary(struct pcd *s, struct vxc__cloud *cloud, struct vx_det
                            cloud->n);
         for (int axis = 0; axis < 3; axis++)
             cloud->xyz[3 * i + axis] = coordinate(row + s->offset[axis], s->bytes[axis]);
+        if (s->has_time)
+            cloud->time_ns[i] = time_of(s, row + s->time_offset);
     }
     return VX_OK;
 }
@@ -283,6 +346,8 @@ static vx_err read_compressed(struct pcd *s, struct vxc__cloud *cloud, struct vx
             for (size_t i = 0; i < cloud->n; i++)
                 cloud->xyz[3 * i + axis] =
                     coordinate(out + (size_t)s->offset[axis] * cloud->n + i * s->bytes[axis], s->bytes[axis]);
+    for (size_t i = 0; err == VX_OK && s->has_time && i < cloud->n; i++)
+        cloud->time_ns[i] = time_of(s, out + (size_t)s->time_offset * cloud->n + i * s->time_bytes);
     free(in);
     free(out);
     return err;
@@ -301,6 +366,8 @@ static vx_err read_points(struct pcd *s, struct vxc__cloud *cloud, struct vx_det
     VX_TRY_RET(vxc__cloud_resize(cloud, s->n_points, s->name, detail));
     if (cloud->n == 0)
         return VX_OK;
+    if (s->has_time)
+        VX_TRY_RET(vxc__cloud_want_times(cloud, s->name, detail));
     switch (s->data) {
     case DATA_ASCII:
         return read_ascii(s, cloud, detail);

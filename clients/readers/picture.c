@@ -3,9 +3,11 @@
 
 #include <png.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef VXC_HAVE_JPEG
+#include <jerror.h>
 #include <jpeglib.h>
 #endif
 
@@ -13,6 +15,7 @@
 struct decode {
     jmp_buf jump;
     char words[200];
+    bool strange; /* sound, but of a kind that is not read */
     struct vxc__picture *picture;
     const char *name;
     uint32_t width, height; /* wanted */
@@ -83,7 +86,10 @@ static vx_err read_png(struct decode *d, FILE *file, struct vx_detail *detail)
 static void on_jpeg_error(j_common_ptr jpeg)
 {
     struct decode *d = jpeg->client_data;
+    const int code = jpeg->err->msg_code;
     char words[JMSG_LENGTH_MAX];
+    d->strange = code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED || code == JERR_ARITH_NOTIMPL ||
+                 code == JERR_CONVERSION_NOTIMPL || code == JERR_NOT_COMPILED;
     jpeg->err->format_message(jpeg, words);
     snprintf(d->words, sizeof d->words, "%.199s", words);
     longjmp(d->jump, 1);
@@ -100,11 +106,17 @@ static vx_err decode_jpeg(struct jpeg_decompress_struct *jpeg, struct decode *d,
                           struct vx_detail *detail)
 {
     if (setjmp(d->jump))
-        return vx_fail(detail, VX_E_INVALID, "colour", "%s is damaged: %s", d->name, d->words);
+        return vx_fail(detail, d->strange ? VX_E_UNIMPLEMENTED : VX_E_INVALID, "colour",
+                       d->strange ? "%s is a JPEG that is not read: %s" : "%s is damaged: %s", d->name,
+                       d->words);
     jpeg_create_decompress(jpeg);
     jpeg_stdio_src(jpeg, file);
     jpeg_read_header(jpeg, TRUE);
     VX_TRY_RET(check_size(d, jpeg->image_width, jpeg->image_height, detail));
+    if (jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK)
+        return vx_fail(detail, VX_E_UNIMPLEMENTED, "colour",
+                       "%s is a JPEG of four printing colours (CMYK): grey, RGB and YCbCr ones are read",
+                       d->name);
     jpeg->out_color_space = JCS_RGB;
     jpeg->dct_method = JDCT_ISLOW; /* the same numbers on every machine */
     jpeg_start_decompress(jpeg);

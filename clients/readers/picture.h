@@ -17,7 +17,7 @@ struct vxc__picture {
 /*
  * Reads an image of 8 or 16 bits a channel, grey or colour; it must have width x height pixels.  Errors:
  * VX_E_NOT_FOUND, VX_E_UNAVAILABLE; VX_E_INVALID another size, damaged, cut off, or no such image;
- * VX_E_UNIMPLEMENTED a JPEG and no libjpeg; VX_E_NOMEM.
+ * VX_E_UNIMPLEMENTED a JPEG and no libjpeg, or one of another kind (CMYK, 12 bits); VX_E_NOMEM.
  */
 vx_err vxc__picture_read(struct vxc__picture *picture, const char *path, uint32_t width, uint32_t height,
                          struct vx_detail *detail);

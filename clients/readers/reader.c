@@ -69,6 +69,22 @@ static vx_err check_camera(const struct vxc_reader *r, struct vx_detail *detail)
     return VX_OK;
 }
 
+/* An option that the set has no use for is refused, not passed over. */
+static vx_err check_use(const struct vxc_reader *r, struct vx_detail *detail)
+{
+    const struct vxc_reader_options *o = &r->options;
+    const char *what = o->has_intrinsics ? "intrinsics" : "depth_scale",
+               *format = vxc_format_name(r->info.format);
+    if (r->info.sensing.sensor != VXC_DEPTH && (o->has_intrinsics || o->depth_units_per_m > 0))
+        return vx_fail(detail, VX_E_INVALID, what,
+                       "a set of points (%s) has no use for %s: they are of depth images", format, what);
+    if (r->vxwl && (o->poses_path || o->depth_units_per_m > 0))
+        return vx_fail(detail, VX_E_INVALID, o->poses_path ? "poses" : "depth_scale",
+                       "a workload (vxwl) has poses and metres in it; another %s has no use",
+                       o->poses_path ? "pose list" : "depth scale");
+    return VX_OK;
+}
+
 static vx_err open_set(struct vxc_reader *r, const char *path, struct vx_detail *detail)
 {
     if (!path || strlen(path) >= sizeof r->root || !path[0])
@@ -84,6 +100,7 @@ static vx_err open_set(struct vxc_reader *r, const char *path, struct vx_detail 
     const struct format_entry *format = &FORMATS[r->info.format];
     r->info.sensing = (struct vxc_sensing){.sensor = format->sensor, .no_return_value = NAN};
     VX_TRY_RET(format->open(r, detail));
+    VX_TRY_RET(check_use(r, detail));
     if (!r->vxwl)
         r->info.n_frames = r->n_items;
     VX_TRY_RET(vxc__colours_find(r, detail));
@@ -150,6 +167,7 @@ void vxc_reader_close(struct vxc_reader *reader)
     vxc__picture_fini(&reader->picture);
     vxc__cloud_fini(&reader->cloud);
     vxc__weights_fini(reader);
+    vxc__deskew_fini(reader);
     free(reader);
 }
 
@@ -267,7 +285,7 @@ static vx_err read_cloud(struct vxc_reader *r, struct vxc_frame *frame, const ch
     if (r->use_colour && r->payload == VXC__RAW4)
         frame->intensity = r->cloud.fourth;
     frame->data_bytes = (uint64_t)r->cloud.n * 3 * sizeof *r->cloud.xyz;
-    return VX_OK;
+    return vxc__deskew(r, frame, detail);
 }
 
 /* Pose, then payload, of an item. */

@@ -31,6 +31,14 @@ enum vxc_format {
     VXC_N_FORMATS
 };
 
+/* Scans of PCD files whose points have times (a field t, time, timestamp, offset_time or time_offset), of a
+ * set whose poses have times too: does each point get the pose at its time? */
+enum vxc_deskew {
+    VXC_DESKEW_AUTO = 0, /* yes; a scan for which there are no poses is taken as of one pose, and counted */
+    VXC_DESKEW_OFF,      /* no: the scans were de-skewed before */
+    VXC_DESKEW_ON        /* yes; other scans are refused */
+};
+
 /* What the caller may fix; zero-initialised = everything by itself. */
 struct vxc_reader_options {
     enum vxc_format format;
@@ -45,6 +53,7 @@ struct vxc_reader_options {
      * its ending and `#` for the digits at the end of that.  NULL: none. */
     const char *weights;
     double weight_white; /* value of theirs that is the weight 1; 0: the largest that their bits hold */
+    enum vxc_deskew deskew;
     uint64_t max_frames; /* only the first so many of the dataset; 0: all */
 };
 
@@ -55,9 +64,14 @@ struct vxc_reader_info {
     struct vxc_sensing sensing; /* of every frame: sensor, ranges in force, meaning of 0 */
     uint64_t n_frames;          /* that vxc_reader_next will give or refuse */
     char found[400];            /* one sentence: what was taken for what */
-    uint64_t n_colours;         /* frames that have a colour image beside them, or intensities, */
-    uint64_t n_colours_lost;    /* and those of them so far whose colours could not be used, */
+    uint64_t n_colours;         /* frames that have a colour image beside them, or intensities */
+    uint64_t n_colours_missing; /* of a set with colours: frames that have none, */
+    char colour_missing[96];    /* the first one's name */
+    uint64_t n_colours_lost;    /* frames with colours so far that could not be used, */
     char colour_why[256];       /* the first one's reason */
+    uint64_t n_deskewed;        /* scans so far that came with poses over their time, */
+    uint64_t n_rigid;           /* and those with times for their points that came without, */
+    char rigid_why[256];        /* the first one's reason */
     uint32_t n_notes;           /* things a careful user wants to know */
     char note[VXC_MAX_NOTES][256];
 };
@@ -75,6 +89,8 @@ struct vxc_reader;
 /* "7scenes", ... and back.  vxc_format_from_name gives VXC_N_FORMATS for a name it does not know. */
 const char *vxc_format_name(enum vxc_format format);
 enum vxc_format vxc_format_from_name(const char *name);
+/* "auto", "off" or "on"; false for other words. */
+bool vxc_deskew_from_name(const char *name, enum vxc_deskew *out);
 
 /*
  * Opens a dataset: finds its files, intrinsics and poses, but reads no image yet.

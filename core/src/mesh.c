@@ -1,5 +1,7 @@
 /* mesh.c - marching cubes of the newest epoch, whole, in floats. */
 #include "mesh_job.h"
+
+#include "query_ask.h"
 #include "query_tint.h"
 
 #include <stdlib.h>
@@ -49,7 +51,7 @@ vx_err vx_mesh_extract(struct vx_map *map, const struct vx_query_options *option
         j.memory = NULL;
     }
     VX_TRY(vx__tint_mesh(map, &j.snapshot, j.q, out, detail));
-    vx__mesh_reply(&j, reply);
+    vx__fill_reply(map, &j.snapshot, 0, reply);
 fail:
     vx__mesh_end(&j);
     free(keys);

@@ -7,6 +7,7 @@
 #include "mesh_job.h"
 
 #include "body/pool.h"
+#include "query_ask.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -379,7 +380,7 @@ vx_err vx_mesh_get_chunks(struct vx_map *map, const struct vx_query_options *opt
     memcpy(out->origin_m, params->origin_m, sizeof out->origin_m);
     out->voxel_m = params->voxel_size_m;
     out->complete = p.complete;
-    vx__mesh_reply(&job, reply);
+    vx__fill_reply(map, &job.snapshot, 0, reply);
 fail:
     vx__mesh_end(&job);
     free(p.dirty);

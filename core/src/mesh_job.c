@@ -1,7 +1,7 @@
 /* mesh_job.c - marching cubes over a set of cells, whole or in batches. */
 #include "mesh_job.h"
 
-#include "esdf.h"
+#include "query_ask.h"
 
 #include <string.h>
 
@@ -379,32 +379,14 @@ vx_err vx__mesh_begin(struct vx__mesh_job *j, struct vx_map *map, const struct v
                                .size = FIRST_BATCH,
                                .budget = vx__scratch_budget(map)};
     VX_TRY_RET(ops->queue_create(vx__map_dev(map), 0, &j->q));
-    err = vx__snapshot_pin(map, &j->snapshot);
+    err = vx__pin_asked(map, options, &j->snapshot, detail);
     if (err != VX_OK) {
         ops->queue_destroy(j->q);
         return err;
     }
     vx__samples(map, &j->snapshot, min_weight, &j->samples);
     vx__work_init(&j->work, map, j->q, detail);
-    if (options && options->min_epoch > j->snapshot.epoch) {
-        err = vx_fail(detail, VX_E_STALE, "min_epoch", "epoch %llu is asked for, the newest is %llu",
-                      (unsigned long long)options->min_epoch, (unsigned long long)j->snapshot.epoch);
-        vx__mesh_end(j);
-    }
-    return err;
-}
-
-void vx__mesh_reply(const struct vx__mesh_job *j, struct vx_reply *reply)
-{
-    const struct vx_map_params *params = vx__map_params(j->map);
-
-    if (!reply)
-        return;
-    memcpy(reply->uuid, vx__map_uuid(j->map), sizeof reply->uuid);
-    reply->epoch = j->snapshot.epoch;
-    reply->esdf_epoch = 0;
-    reply->newest_stamp_ns = j->snapshot.newest_stamp_ns;
-    reply->max_distance_m = vx__esdf_radius(params) * params->voxel_size_m;
+    return VX_OK;
 }
 
 void vx__mesh_end(struct vx__mesh_job *j)

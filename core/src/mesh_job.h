@@ -60,8 +60,6 @@ vx_err vx__mesh_begin(struct vx__mesh_job *job, struct vx_map *map, const struct
 /* Errors: VX_E_CANCELLED; VX_E_EXHAUSTED; VX_E_NOMEM; VX_E_DEVICE. */
 vx_err vx__mesh_run(struct vx__mesh_job *job);
 vx_err vx__mesh_cancelled(const struct vx__mesh_job *job);
-/* Which epoch it was.  reply may be NULL. */
-void vx__mesh_reply(const struct vx__mesh_job *job, struct vx_reply *reply);
 /*
  * Appends the records of a packed job's chunks to *out: body and counts of records, vertices and triangles.
  * near, bases: device, as vxk_mesh_records's.  Errors: VX_E_EXHAUSTED; VX_E_NOMEM; VX_E_DEVICE; *out is as it

@@ -255,6 +255,8 @@ static inline struct vx__nvdb_box vx__nvdb_mask_box(const uint64_t mask[8], cons
     return b;
 }
 
+/* Red, green, blue and opaque of a voxel's colour, as others see it; 0 where there is none. */
+uint32_t vx__nvdb_rgba(uint32_t colour);
 /* CRC-32 (0xEDB88320) of n bytes behind those that gave `crc`; start with 0. */
 uint32_t vx__nvdb_crc32(uint32_t crc, const void *bytes, uint64_t n);
 

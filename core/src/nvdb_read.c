@@ -6,6 +6,7 @@
  */
 #include "nvdb_free.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ struct reader {
     double scale; /* stored units a unit of the file's values */
     uint32_t weight;
     const struct vx__nvdb_blind *main, *weights, *tiles, *part, *colours, *labels;
-    struct vx__nvdb_cursor upper_c, lower_c, leaf_c, main_c, weight_c, colour_c, label_c;
+    const struct vx__nvdb_blind *shown, *shown_colours; /* what ours shows to others: must say the same */
+    struct vx__nvdb_cursor upper_c, lower_c, leaf_c, main_c, weight_c, colour_c, label_c, shown_c, rgba_c;
     struct vx__nvdb_free free;
     struct vx__loader *loader;
     struct vx__nvdb_tile *tile; /* [n_tiles]; those with a child first, in the order of upper nodes */
@@ -107,6 +109,14 @@ static vx_err take_ours(struct reader *r, const struct vx__nvdb_blind *b)
         return bad(r, VX__NVDB_VALUE, "is missing, or does not have an item for each index");
     if ((r->tiles && r->tiles->type) || (r->part && r->part->type))
         return bad(r, VX__NVDB_FREE, "is not of type unknown");
+    r->shown = find_blind(r, o.mode == VX_TSDF ? "tsdf" : "log_odds");
+    r->weights = o.mode == VX_TSDF ? find_blind(r, "weight") : NULL;
+    r->shown_colours = r->colours ? find_blind(r, "colour") : NULL;
+    if ((r->shown && !is_channel(r, r->shown, VX__NVDB_FLOAT)) ||
+        (r->weights && !is_channel(r, r->weights, VX__NVDB_FLOAT)) ||
+        (r->shown_colours && !is_channel(r, r->shown_colours, VX__NVDB_RGBA8)))
+        return bad(r, "channel",
+                   "values, weights or colours beside vx:value do not have an item for each index");
     r->source = EXACT;
     r->ours = true;
     return VX_OK;
@@ -210,7 +220,11 @@ static vx_err pack(const struct reader *r, float value, float weight, const int3
         return vx_fail(r->detail, VX_E_INVALID, "value",
                        "of a voxel in the leaf at (%d, %d, %d) is no number", at[0], at[1], at[2]);
     t = rint(t < -32767 ? -32767 : t > 32767 ? 32767 : t);
-    weight = weight > 0 ? weight : 0; /* NaN too */
+    if (!(weight >= 0 && weight <= FLT_MAX))
+        return vx_fail(r->detail, VX_E_INVALID, "weight",
+                       "of a voxel in the leaf at (%d, %d, %d) is %g; weights are 0 or more and finite (more "
+                       "than 255 counts as 255)",
+                       at[0], at[1], at[2], (double)weight);
     *out = vxk_tsdf_pack((int32_t)t,
                          r->params.mode == VX_TSDF ? (uint32_t)rintf(weight < 255 ? weight : 255) : 0);
     return VX_OK;
@@ -226,6 +240,31 @@ static vx_err check_exact(const struct reader *r, const uint32_t *value, uint32_
     return VX_OK;
 }
 
+/*
+ * vx:value counts, and what the file shows to other programs must say the same: who has edited that would
+ * find nothing of it in the map.
+ */
+static vx_err check_shown(struct reader *r, uint64_t first, uint32_t n, const int32_t at[3],
+                          const uint32_t *exact)
+{
+    float value[512], weight[512];
+    if (r->shown)
+        VX_TRY_RET(vx__nvdb_cursor_get(&r->shown_c, (uint64_t)r->shown->at + first * 4, value, n * 4));
+    if (r->weights)
+        VX_TRY_RET(vx__nvdb_cursor_get(&r->weight_c, (uint64_t)r->weights->at + first * 4, weight, n * 4));
+    for (uint32_t k = 0; k < n; k++) {
+        const bool same = !r->shown || rint(value[k] * r->scale) == vxk_tsdf_distance(exact[k]),
+                   same_weight = !r->weights || weight[k] == (float)vxk_tsdf_weight(exact[k]);
+        const char *name = !same ? r->shown->name : "weight";
+        if (!same || !same_weight)
+            return vx_fail(r->detail, VX_E_INVALID, name,
+                           "%s and vx:value differ in the leaf at (%d, %d, %d): the file was edited; with "
+                           "--channel %s the edited values are taken, without known free space",
+                           name, at[0], at[1], at[2], r->shown ? r->shown->name : "NAME");
+    }
+    return VX_OK;
+}
+
 /* Values of n voxels from index `first` on. */
 static vx_err index_values(struct reader *r, uint64_t first, uint32_t n, const int32_t at[3],
                            uint32_t out[512])
@@ -237,7 +276,8 @@ static vx_err index_values(struct reader *r, uint64_t first, uint32_t n, const i
     }
     if (r->source == EXACT) {
         VX_TRY_RET(vx__nvdb_cursor_get(&r->main_c, (uint64_t)r->main->at + first * 4, out, n * 4));
-        return check_exact(r, out, n);
+        VX_TRY_RET(check_exact(r, out, n));
+        return check_shown(r, first, n, at, out);
     }
     VX_TRY_RET(vx__nvdb_cursor_get(&r->main_c, (uint64_t)r->main->at + first * 4, value, n * 4));
     if (r->weights)
@@ -250,7 +290,7 @@ static vx_err index_values(struct reader *r, uint64_t first, uint32_t n, const i
 /* Colours and labels of the leaf that the loader took last: n voxels from index `first` on. */
 static vx_err index_channels(struct reader *r, uint64_t first, uint32_t n)
 {
-    uint32_t colour[512], label[512];
+    uint32_t colour[512], label[512], rgba[512];
     uint16_t labels[512];
     if (r->colours)
         VX_TRY_RET(vx__nvdb_cursor_get(&r->colour_c, (uint64_t)r->colours->at + first * 4, colour, n * 4));
@@ -261,6 +301,15 @@ static vx_err index_channels(struct reader *r, uint64_t first, uint32_t n)
             if (vxk_colour_part(colour[k], part) > 510 || (!vxk_colour_weight(colour[k]) && colour[k]))
                 return vx_fail(r->detail, VX_E_INVALID, VX__NVDB_COLOUR, "%08x is no colour of a voxel",
                                colour[k]);
+    if (r->shown_colours)
+        VX_TRY_RET(vx__nvdb_cursor_get(&r->rgba_c, (uint64_t)r->shown_colours->at + first * 4, rgba, n * 4));
+    for (uint32_t k = 0; k < n && r->shown_colours; k++)
+        if (rgba[k] != vx__nvdb_rgba(colour[k]))
+            return vx_fail(
+                r->detail, VX_E_INVALID, "colour",
+                "of a voxel is %08x and differs from its vx:colour: the file was edited, and edited "
+                "colours are not read",
+                rgba[k]);
     for (uint32_t k = 0; k < n && r->labels; k++) {
         if (label[k] > 0xffff || (!vxk_label_of(label[k]) && label[k]))
             return vx_fail(r->detail, VX_E_INVALID, VX__NVDB_LABEL, "%08x is no label of a voxel", label[k]);
@@ -577,6 +626,10 @@ static vx_err read_nodes(struct reader *r)
     VX_TRY_RET(vx__nvdb_cursor_init(&r->leaf_c, in));
     VX_TRY_RET(vx__nvdb_cursor_init(&r->main_c, in));
     VX_TRY_RET(vx__nvdb_cursor_init(&r->weight_c, in));
+    if (r->shown)
+        VX_TRY_RET(vx__nvdb_cursor_init(&r->shown_c, in));
+    if (r->shown_colours)
+        VX_TRY_RET(vx__nvdb_cursor_init(&r->rgba_c, in));
     if (r->colours)
         VX_TRY_RET(vx__nvdb_cursor_init(&r->colour_c, in));
     if (r->labels)
@@ -599,6 +652,8 @@ static void reader_fini(struct reader *r)
     vx__nvdb_cursor_fini(&r->weight_c);
     vx__nvdb_cursor_fini(&r->colour_c);
     vx__nvdb_cursor_fini(&r->label_c);
+    vx__nvdb_cursor_fini(&r->shown_c);
+    vx__nvdb_cursor_fini(&r->rgba_c);
     vx__nvdb_free_fini(&r->free);
     vx__loader_destroy(r->loader);
     vx__nvdb_input_fini(&r->in);

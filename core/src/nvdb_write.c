@@ -270,18 +270,22 @@ static float value_of(const struct writer *w, uint32_t v)
     return (float)(vxk_tsdf_distance(v) * w->unit); /* log-odds lie in the same 16 bits */
 }
 
+uint32_t vx__nvdb_rgba(uint32_t colour)
+{
+    uint32_t rgba = vxk_colour_weight(colour) ? 0xff000000u : 0;
+    for (uint32_t part = 0; part < 3 && rgba; part++)
+        rgba |= vxk_minu((vxk_colour_part(colour, part) + 1) / 2, 255) << 8 * part;
+    return rgba;
+}
+
 /* Colours of n voxels, for others and exactly, and labels; index 0 has none (NULL). */
 static vx_err put_channels(struct writer *w, const uint32_t *colour, const uint32_t *label, uint32_t n)
 {
     uint32_t rgba[512];
     static const uint32_t none = 0;
     if (w->params->colour) {
-        for (uint32_t k = 0; k < n; k++) {
-            const uint32_t c = colour ? colour[k] : 0;
-            rgba[k] = vxk_colour_weight(c) ? 0xff000000u : 0;
-            for (uint32_t part = 0; part < 3 && rgba[k]; part++)
-                rgba[k] |= vxk_minu((vxk_colour_part(c, part) + 1) / 2, 255) << 8 * part;
-        }
+        for (uint32_t k = 0; k < n; k++)
+            rgba[k] = colour ? vx__nvdb_rgba(colour[k]) : 0;
         VX_TRY_RET(put(w, RGBA, rgba, n * 4));
         VX_TRY_RET(put(w, COLOUR, colour ? colour : &none, n * 4));
     }

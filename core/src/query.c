@@ -1,6 +1,8 @@
 /* query.c - batches of points, spheres and rays. */
 #include "query_ask.h"
 
+#include <math.h>
+
 enum { MAX_RAY_VOXELS = 100000 /* keeps one ray from holding the device for long */ };
 
 _Static_assert(sizeof(struct vxk_point_answer) == sizeof(struct vx_point_answer), "one layout");
@@ -83,6 +85,22 @@ static vx_err launch_rays(const struct vx__session *s, const struct vx__question
     return VXK_LAUNCH(s->rs->queue, query_rays, &a, b->n);
 }
 
+/* An answer has no place to say that a ray is none. */
+static vx_err check_rays(const float *rays, uint32_t n, struct vx_detail *detail)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const float *p = rays + 6 * (size_t)i;
+        for (int a = 0; a < 6; a++)
+            if (!isfinite(p[a]))
+                return vx_fail(detail, VX_E_INVALID, "rays", "ray %u has a %s that is not finite: %g", i,
+                               a < 3 ? "origin" : "direction", (double)p[a]);
+        if (p[3] == 0 && p[4] == 0 && p[5] == 0)
+            return vx_fail(detail, VX_E_INVALID, "rays",
+                           "ray %u has no direction: any length but 0 will do, got 0, 0, 0", i);
+    }
+    return VX_OK;
+}
+
 vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                      const float *rays, uint32_t n, double max_range_m, struct vx_ray_answer *answers,
                      struct vx_reply *reply, struct vx_detail *detail)
@@ -98,5 +116,6 @@ vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options,
         return vx_fail(detail, VX_E_INVALID, "max_range_m",
                        "must be positive and at most %g m (%d voxels), got %g", most, (int)MAX_RAY_VOXELS,
                        max_range_m);
+    VX_TRY_RET(check_rays(rays, n, detail));
     return vx__ask(map, options, origin_m, &k, rays, n, answers, reply, detail);
 }

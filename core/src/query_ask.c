@@ -52,6 +52,31 @@ static struct room *get_room(struct vx_map *map, struct vx__reader_state *rs)
     return r;
 }
 
+vx_err vx__pin_asked(struct vx_map *map, const struct vx_query_options *options, struct vx__snapshot *out,
+                     struct vx_detail *detail)
+{
+    VX_TRY_RET(vx__snapshot_pin(map, out));
+    if (!options || options->min_epoch <= out->epoch)
+        return VX_OK;
+    vx__snapshot_release(map, out);
+    return vx_fail(detail, VX_E_STALE, "min_epoch", "epoch %llu is asked for, the newest is %llu",
+                   (unsigned long long)options->min_epoch, (unsigned long long)out->epoch);
+}
+
+void vx__fill_reply(struct vx_map *map, const struct vx__snapshot *s, uint64_t esdf_epoch,
+                    struct vx_reply *reply)
+{
+    const struct vx_map_params *params = vx__map_params(map);
+
+    if (!reply)
+        return;
+    *reply = (struct vx_reply){.epoch = s->epoch,
+                               .esdf_epoch = esdf_epoch,
+                               .newest_stamp_ns = s->newest_stamp_ns,
+                               .max_distance_m = vx__esdf_radius(params) * params->voxel_size_m};
+    memcpy(reply->uuid, vx__map_uuid(map), sizeof reply->uuid);
+}
+
 static void session_end(struct vx__session *s)
 {
     if (!s->borrowed)
@@ -98,14 +123,11 @@ static vx_err session_begin(struct vx__session *s, const double origin_m[3], boo
     vx_err err;
 
     VX_TRY_RET(vx__reader_lock(s->map, &s->rs));
-    err = vx__snapshot_pin(s->map, &s->snapshot);
+    err = vx__pin_asked(s->map, s->options, &s->snapshot, s->detail);
     if (err != VX_OK) {
         vx__reader_unlock(s->map);
         return err;
     }
-    if (s->options && s->options->min_epoch > s->snapshot.epoch)
-        VX_TRY(vx_fail(s->detail, VX_E_STALE, "min_epoch", "epoch %llu is asked for, the newest is %llu",
-                       (unsigned long long)s->options->min_epoch, (unsigned long long)s->snapshot.epoch));
     if (with_esdf)
         VX_TRY(session_esdf(s));
     s->q.grid = s->snapshot.grid;
@@ -121,17 +143,12 @@ fail:
     return err;
 }
 
-static void fill_reply(const struct vx__session *s, struct vx_reply *reply)
+vx_err vx__check_origin(const double origin_m[3], struct vx_detail *detail)
 {
-    const struct vx_map_params *params = vx__map_params(s->map);
-
-    if (!reply)
-        return;
-    memcpy(reply->uuid, vx__map_uuid(s->map), sizeof reply->uuid);
-    reply->epoch = s->snapshot.epoch;
-    reply->esdf_epoch = s->esdf_epoch;
-    reply->newest_stamp_ns = s->snapshot.newest_stamp_ns;
-    reply->max_distance_m = vx__esdf_radius(params) * params->voxel_size_m;
+    for (int a = 0; a < 3; a++)
+        if (!isfinite(origin_m[a]))
+            return vx_fail(detail, VX_E_INVALID, "origin_m", "must be finite, got %g", origin_m[a]);
+    return VX_OK;
 }
 
 /* A batch that fits the room. */
@@ -218,9 +235,7 @@ vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const
     struct room *room = NULL;
     vx_err err = VX_OK;
 
-    for (int a = 0; a < 3; a++)
-        if (!isfinite(origin_m[a]))
-            return vx_fail(detail, VX_E_INVALID, "origin_m", "must be finite, got %g", origin_m[a]);
+    VX_TRY_RET(vx__check_origin(origin_m, detail));
     VX_TRY_RET(session_begin(&s, origin_m, k->with_esdf));
     if (n && k->direct && (uint64_t)n * k->in_bytes <= ROOM_BYTES && (uint64_t)n * k->out_bytes <= ROOM_BYTES)
         room = get_room(map, s.rs);
@@ -229,7 +244,7 @@ vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const
     else if (n)
         err = ask_slices(&s, k, in, n, out);
     if (err == VX_OK)
-        fill_reply(&s, reply);
+        vx__fill_reply(map, &s.snapshot, s.esdf_epoch, reply);
     session_end(&s);
     return err;
 }

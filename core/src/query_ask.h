@@ -55,6 +55,14 @@ vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const
 uint32_t vx__pace(uint32_t n, double took_s, uint32_t least, uint32_t most);
 double vx__now_s(void);
 
+/* vx__snapshot_pin, refused with VX_E_STALE when the newest epoch is older than the options want. */
+vx_err vx__pin_asked(struct vx_map *map, const struct vx_query_options *options, struct vx__snapshot *out,
+                     struct vx_detail *detail);
+/* Says what answered; esdf_epoch 0 where no distance is involved.  reply may be NULL. */
+void vx__fill_reply(struct vx_map *map, const struct vx__snapshot *snapshot, uint64_t esdf_epoch,
+                    struct vx_reply *reply);
+/* Errors: VX_E_INVALID it is not finite. */
+vx_err vx__check_origin(const double origin_m[3], struct vx_detail *detail);
 /* Spheres [n][4] x, y, z, radius: VX_E_INVALID for a radius that is negative, not finite or beyond R. */
 vx_err vx__check_radius(struct vx_map *map, const float *spheres, uint32_t n, struct vx_detail *detail);
 

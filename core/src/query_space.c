@@ -1,4 +1,4 @@
-/* query_space.c - boxes, slices, the nearest unknown, and why a place is what it is. */
+/* query_space.c - slices, the nearest unknown, and why a place is what it is. */
 #include "query_ask.h"
 #include "vx/planning.h"
 
@@ -6,18 +6,14 @@
 #include <stddef.h>
 
 enum {
-    MOST_BOX = 2048,         /* voxels a side */
-    MOST_BAND = 1024,        /* voxels of a slice's heights */
-    MOST_CELLS = 1 << 28,    /* of a slice */
-    BOXES_AT_ONCE = 1 << 16, /* 64 elements each */
+    MOST_BAND = 1024,     /* voxels of a slice's heights */
+    MOST_CELLS = 1 << 28, /* of a slice */
     CELLS_AT_ONCE = 1 << 20,
-    FIRST_BOXES = 1 << 10, /* with these it begins: they can take long */
-    FIRST_CELLS = 1 << 17,
+    FIRST_CELLS = 1 << 17, /* with these it begins: they can take long */
     FIRST_PLACES = 1 << 15
 };
 
-_Static_assert(sizeof(struct vxk_box_answer) == sizeof(struct vx_box_answer) &&
-                   sizeof(struct vxk_point_unknown_answer) == sizeof(struct vx_point_unknown_answer) &&
+_Static_assert(sizeof(struct vxk_point_unknown_answer) == sizeof(struct vx_point_unknown_answer) &&
                    sizeof(struct vxk_slice_cell) == sizeof(struct vx_slice_cell) &&
                    sizeof(struct vxk_explanation) == sizeof(struct vx_explanation) &&
                    offsetof(struct vxk_explanation, unknown_distance_m) ==
@@ -25,37 +21,6 @@ _Static_assert(sizeof(struct vxk_box_answer) == sizeof(struct vx_box_answer) &&
                "one layout");
 _Static_assert((int)VXK_WHY_MEASURED == VX_WHY_MEASURED && (int)VXK_WHY_FREE_CELL == VX_WHY_FREE_CELL,
                "one list");
-
-static vx_err launch_boxes(const struct vx__session *s, const struct vx__question *k,
-                           const struct vx__batch *b)
-{
-    struct vxk_query_boxes_args a = {.q = s->q, .boxes = b->in, .out = b->out};
-
-    (void)k;
-    VX_TRY_RET(s->rs->queue->dev->ops->fill(s->rs->queue, b->out, 0, b->n * sizeof *a.out));
-    return VXK_LAUNCH(s->rs->queue, query_boxes, &a, b->n * 64);
-}
-
-vx_err vx_query_boxes(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
-                      const float *boxes, uint32_t n, struct vx_box_answer *answers, struct vx_reply *reply,
-                      struct vx_detail *detail)
-{
-    static const struct vx__question k = {.in_bytes = 6 * sizeof(float),
-                                          .out_bytes = sizeof *answers,
-                                          .slice = BOXES_AT_ONCE,
-                                          .start = FIRST_BOXES,
-                                          .launch = launch_boxes};
-    double most = MOST_BOX * vx__map_params(map)->voxel_size_m;
-
-    for (uint32_t i = 0; i < n; i++)
-        for (uint64_t a = 0; a < 3; a++) {
-            double side = (double)boxes[6ull * i + 3 + a] - (double)boxes[6ull * i + a];
-            if (side > most)
-                return vx_fail(detail, VX_E_INVALID, "boxes", "box %u is %g m long; at most %g m (%d voxels)",
-                               i, side, most, (int)MOST_BOX);
-        }
-    return vx__ask(map, options, origin_m, &k, boxes, n, answers, reply, detail);
-}
 
 static vx_err launch_slice(const struct vx__session *s, const struct vx__question *k,
                            const struct vx__batch *b)

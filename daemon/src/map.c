@@ -44,7 +44,7 @@ vx_err vxd_map_find(struct vxd_server *server, const ProtobufCBinaryData *name, 
 
 static vx_err start_lanes(struct vxd_map *map)
 {
-    static const char *const lane_names[VXD_N_LANES] = {"write", "query", "bulk"};
+    static const char *const lane_names[VXD_N_LANES] = {"write", "query", "box", "bulk"};
     for (int i = 0; i < VXD_N_LANES; ++i) {
         vx_err err = vxd_worker_start(&map->lane[i], &map->server->done, lane_names[i]);
         if (err != VX_OK) {

@@ -16,7 +16,14 @@
 struct vxd_request;
 struct vxd_spool;
 
-enum vxd_lane { VXD_LANE_WRITE, VXD_LANE_QUERY, VXD_LANE_BULK, VXD_N_LANES, VXD_LANE_MISC = VXD_N_LANES };
+enum vxd_lane {
+    VXD_LANE_WRITE,
+    VXD_LANE_QUERY,
+    VXD_LANE_BOX,
+    VXD_LANE_BULK,
+    VXD_N_LANES,
+    VXD_LANE_MISC = VXD_N_LANES
+};
 
 struct vxd_request_ops {
     size_t size;           /* of the struct that begins with vxd_request */

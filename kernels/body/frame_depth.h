@@ -199,7 +199,7 @@ VXK_FN struct vxk_smoothed vxk_smooth_solve(const struct vxk_frame *f, int row, 
                                             const struct vxk_smooth *m)
 {
     struct vxk_smoothed o;
-    float q = m->sum / m->n, det = 4.0f * (m->suu * m->svv - m->suv * m->suv), band, near, g;
+    float q = m->sum / m->n, det = 4.0f * (m->suu * m->svv - m->suv * m->suv), band, near, open, g;
     int hit = m->q0 > 0.0f, thin;
     /* the plane A x + B y + C z = 1 in camera axes */
     float A = f->fx * 2.0f * (m->sqx * m->svv - m->sqy * m->suv) / det;
@@ -213,10 +213,11 @@ VXK_FN struct vxk_smoothed vxk_smooth_solve(const struct vxk_frame *f, int row, 
     thin = (near > 0.0f) & (near < o.d);
     band = f->trunc / o.g; /* g is 1 where there is no reading */
     o.front = thin ? near : -VXK_PIXEL_NONE;
-    o.lo = hit ? o.d - band : VXK_PIXEL_NONE;
+    open = o.d > 0.0f ? f->max_d : -VXK_PIXEL_NONE;
+    o.lo = hit ? o.d - band : thin ? vxk_max(open, near + f->trunc) : open;
     o.hi = hit ? o.d + f->trunc : -VXK_PIXEL_NONE;
-    o.free = hit ? o.lo - 3.0f * f->noise * o.d * o.d : o.d > 0.0f ? f->max_d : -VXK_PIXEL_NONE;
-    o.b.hit_lo = vxk_min(o.lo, thin ? near - f->trunc : VXK_PIXEL_NONE);
+    o.free = hit ? o.lo - 3.0f * f->noise * o.d * o.d : open;
+    o.b.hit_lo = vxk_min(hit ? o.lo : VXK_PIXEL_NONE, thin ? near - f->trunc : VXK_PIXEL_NONE);
     o.b.hit_hi = vxk_max(o.hi, thin ? near + f->trunc : -VXK_PIXEL_NONE);
     o.b.free_any = o.free;
     o.b.free_all = vxk_min(o.free, thin ? near - f->trunc : VXK_PIXEL_NONE);

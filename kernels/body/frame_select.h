@@ -21,22 +21,32 @@ struct vxk_look {
     struct vxk_bounds b;
 };
 /* q: its middle (sensor coordinates); r: of the sphere round it; half: of its edge. */
+VXK_FN struct vxk_look vxk_depth_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                                      const struct vxk_vec3 *q, float r, float half,
+                                      const struct vxk_stride *by)
+{
+    struct vxk_look o;
+    float reach = vxk_min(r, half * f->spread);
+    o.b = vxk_bounds_none();
+    o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
+    o.lo = q->z - reach;
+    o.hi = q->z + reach;
+    return o;
+}
 VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vxk_frame_space *s,
                                       const struct vxk_vec3 *q, float r, float half,
                                       const struct vxk_stride *by)
 {
     struct vxk_look o;
-    float d = q->z, reach = vxk_min(r, half * f->spread);
+    float d;
+    if (f->sensor == VXK_SENSOR_DEPTH)
+        return vxk_depth_look(f, s, q, r, half, by);
+    r += f->skew_reach;
+    d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
     o.b = vxk_bounds_none();
-    if (f->sensor == VXK_SENSOR_DEPTH) {
-        o.found = vxk_depth_bounds(f, s, q, r, by, &o.b, &o.whole);
-    } else {
-        reach = r += f->skew_reach;
-        d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
-        o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
-    }
-    o.lo = d - reach;
-    o.hi = d + reach;
+    o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
+    o.lo = d - r;
+    o.hi = d + r;
     return o;
 }
 

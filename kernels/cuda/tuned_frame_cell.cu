@@ -146,7 +146,7 @@ static __device__ __forceinline__ void cell_depth(const struct vxk_frame_args *a
             part_says(a, &first, of, false, at, v);
 #pragma unroll
         for (uint32_t h = 0; h < 2; h++) {
-            band[h] = __ballot_sync(VXK_FULL, v[h].band);
+            band[h] = __ballot_sync(VXK_FULL, v[h].surface | v[h].thin);
             freed[h] = __ballot_sync(VXK_FULL, v[h].free);
             if (had) {
                 uint32_t n = n_lane | n_part | h << 7, s;
@@ -225,7 +225,15 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
         }
     }
 }
-VXK_TUNED_LAUNCH_IF(frame_cell, cell, THREADS, WARPS, 16, !a->fade.on)
+extern "C" cudaError_t vxk_cuda_tuned_frame_cell(const struct vxk_cuda_launch *l)
+{
+    const struct vxk_frame_cell_args *a = (const struct vxk_frame_cell_args *)l->args;
+    if (a->fade.on)
+        return cudaErrorNotSupported;
+    if (a->f.sensor == VXK_SENSOR_DEPTH)
+        return vxk_cuda_cell_depth(l);
+    return vxk_launch_tuned(l, cell, *a, vxk_blocks_for(l, l->n, WARPS, 16), THREADS);
+}
 
 /* A cell's beams: where it is, and the bins that may hold them. */
 struct aim {

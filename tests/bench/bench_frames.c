@@ -11,7 +11,8 @@ void bench_frame_convert(const struct vxc_frame *in, const struct vxc_sensing *s
                   : in->sensor == VXC_POINTS ? VX_POINTS
                                              : VX_RANGE,
         .stamp_ns = in->stamp_ns,
-        .n_poses = 1,
+        .n_poses = in->n_path > 0 ? in->n_path : 1,
+        .time_ns = in->time_ns,
         .width = in->width,
         .height = in->height,
         .fx = in->fx,
@@ -35,6 +36,10 @@ void bench_frame_convert(const struct vxc_frame *in, const struct vxc_sensing *s
         .colour = in->colour,
         .label = in->label,
     };
-    memcpy(out->pose[0].position_m, in->pose.position_m, sizeof out->pose[0].position_m);
-    memcpy(out->pose[0].rotation_xyzw, in->pose.rotation_xyzw, sizeof out->pose[0].rotation_xyzw);
+    for (uint32_t i = 0; i < out->n_poses; i++) {
+        const struct vxc_pose *pose = in->n_path > 0 ? &in->path[i].pose : &in->pose;
+        out->pose[i].offset_ns = in->n_path > 0 ? in->path[i].offset_ns : 0;
+        memcpy(out->pose[i].position_m, pose->position_m, sizeof out->pose[i].position_m);
+        memcpy(out->pose[i].rotation_xyzw, pose->rotation_xyzw, sizeof out->pose[i].rotation_xyzw);
+    }
 }

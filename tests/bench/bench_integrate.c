@@ -55,7 +55,7 @@ static const char USAGE[] =
     "  --pool-cap BYTES         hard cap of the device's pool (default three quarters of what is free)\n"
     "  --frames N               only the first N frames\n"
     "  --min-range M  --max-range M  --no-carving\n"
-    "  --weights PATTERN  --weight-white V   as voxelctl play\n"
+    "  --weights PATTERN  --weight-white V  --deskew auto|on|off   as voxelctl play\n"
     "  --colour  --label        a map with them; made-up ones where the workload has none\n"
     "  --repeat K               timed passes (default 1; 0: validate only, times are 0)\n"
     "  --far-copies K           the same frames K times elsewhere in the map before (default 0)\n"
@@ -77,6 +77,8 @@ static bool parse_option(struct options *o, const char *name, const char *value)
         return o->reader.has_intrinsics = bench_parse_list(value, 4, o->reader.intrinsics);
     if (strcmp(name, "--depth-scale") == 0)
         return bench_parse_double(value, 1e-6, 1e9, &o->reader.depth_units_per_m);
+    if (strcmp(name, "--deskew") == 0)
+        return vxc_deskew_from_name(value, &o->reader.deskew);
     if (strcmp(name, "--weights") == 0)
         return (o->reader.weights = value)[0] != '\0';
     if (strcmp(name, "--weight-white") == 0)
@@ -213,7 +215,8 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
             continue;
         }
         bench_frame_convert(&read, &vxc_reader_get_info(reader)->sensing, o->no_carving, &frame);
-        frame.pose[0].position_m[1] += away_m;
+        for (uint32_t i = 0; i < frame.n_poses; i++)
+            frame.pose[i].position_m[1] += away_m;
         VX_TRY_RET(stage_frame(stage, &frame));
         VX_TRY_RET(stage_channels(stage, o, &frame));
         const double start_cpu = bench_cpu_ms(), start = bench_now_ms();

@@ -2,7 +2,7 @@
 add_library(vx_oracle_maps STATIC oracle/random_map.c oracle/field_dump.c)
 target_include_directories(vx_oracle_maps PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/oracle)
 target_link_libraries(vx_oracle_maps PUBLIC vx_grid_fixture vx_mesh_testing)
-foreach(topic edges esdf mesh planning query)
+foreach(topic boxes edges esdf mesh planning query)
   add_library(oracle_${topic}_suite OBJECT oracle/test_${topic}.c)
   target_link_libraries(oracle_${topic}_suite PRIVATE vx_oracle_maps PkgConfig::CHECK)
   vx_test(oracle_${topic} LABELS oracle SOURCES $<TARGET_OBJECTS:oracle_${topic}_suite> LIBS vx_oracle_maps)

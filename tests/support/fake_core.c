@@ -3,9 +3,10 @@
  *
  * It maps nothing.  What it answers is fixed, so that a test can tell whether bytes arrived in order, and it
  * can be made to stand still: work on a map whose name begins with "gated" waits until the file named by
- * FAKE_CORE_GATE exists (or until it is cancelled).  Other names with a meaning: "nomem..." can't be created,
- * "full..." refuses every frame, "broken..." has a device error at the first one, "bigmesh..." has a mesh of
- * several parts, "bigfile..." is exported to a file of several.  An import takes what an export gives.
+ * FAKE_CORE_GATE exists (or until it is cancelled), "boxgate..." lets only boxes wait.  Other names with a
+ * meaning: "nomem..." can't be created, "full..." refuses every frame, "broken..." has a device error at the
+ * first one, "bigmesh..." has a mesh of several parts, "bigfile..." is exported to a file of several.  An
+ * import takes what an export gives.
  */
 #include "vx/map.h"
 #include "vx/mesh.h"
@@ -36,17 +37,22 @@ static bool starts(const struct vx_map *map, const char *prefix)
     return !strncmp(map->info.name, prefix, strlen(prefix));
 }
 
-/* Stands still like a busy device. */
-static vx_err wait_at_gate(const struct vx_map *map, const struct vx_query_options *options)
+/* Stands still like a busy device, on maps of such a name. */
+static vx_err stand_still(const struct vx_map *map, const char *prefix,
+                          const struct vx_query_options *options)
 {
     const char *gate = getenv("FAKE_CORE_GATE");
     struct timespec pause = {0, 1000000};
-    while (starts(map, "gated") && gate && access(gate, F_OK)) {
+    while (starts(map, prefix) && gate && access(gate, F_OK)) {
         if (options && options->cancelled && options->cancelled(options->context))
             return VX_E_CANCELLED;
         nanosleep(&pause, NULL);
     }
     return VX_OK;
+}
+static vx_err wait_at_gate(const struct vx_map *map, const struct vx_query_options *options)
+{
+    return stand_still(map, "gated", options);
 }
 
 /* ------------------------------------------------------------------ device */
@@ -314,6 +320,7 @@ vx_err vx_query_boxes(struct vx_map *map, const struct vx_query_options *options
 {
     (void)origin_m;
     VX_TRY_RET(begin(map, options, reply, detail));
+    VX_TRY_RET(stand_still(map, "boxgate", options));
     for (uint32_t i = 0; i < n; ++i)
         answers[i] = (struct vx_box_answer){.n_free = (uint64_t)boxes[6 * (size_t)i + 3], .n_unknown = i};
     return VX_OK;

@@ -4,6 +4,7 @@ add_library(vx_scene STATIC ${CMAKE_CURRENT_LIST_DIR}/scene.c ${CMAKE_CURRENT_LI
   ${CMAKE_CURRENT_LIST_DIR}/layout.c)
 target_include_directories(vx_scene PUBLIC ${CMAKE_CURRENT_LIST_DIR})
 target_link_libraries(vx_scene PUBLIC m)
+vx_program(genscans SOURCES ${CMAKE_CURRENT_LIST_DIR}/genscans.c LIBS vx_scene)
 foreach(tool genworkload meshcheck)
   vx_program(${tool} SOURCES ${CMAKE_CURRENT_LIST_DIR}/${tool}.c LIBS vx_scene)
   if(OpenMP_C_FOUND AND NOT VOXELD_TSAN) # its run time library is not instrumented

@@ -9,6 +9,8 @@ if(TARGET voxeld AND TARGET voxelctl AND TARGET genworkload)
     vx_script(voxelctl_${what} LABELS system
       COMMAND ${CMAKE_CURRENT_LIST_DIR}/voxelctl/test_voxelctl.sh ${what} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${CMAKE_SOURCE_DIR})
   endforeach()
+  vx_script(voxelctl_outputs LABELS system
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/voxelctl/test_outputs.sh ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${CMAKE_SOURCE_DIR})
   foreach(what verbs tools)
     vx_script(nvdb_${what} LABELS system
       COMMAND ${CMAKE_CURRENT_LIST_DIR}/voxelctl/test_nvdb.sh ${what} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${CMAKE_SOURCE_DIR})

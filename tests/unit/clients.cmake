@@ -3,7 +3,7 @@ add_library(vxc_set_fixture STATIC ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients/set_
 target_include_directories(vxc_set_fixture PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients)
 target_compile_definitions(vxc_set_fixture PRIVATE SOURCE_ROOT="${CMAKE_SOURCE_DIR}")
 target_link_libraries(vxc_set_fixture PUBLIC vxc_readers PkgConfig::CHECK PRIVATE PkgConfig::PNG)
-foreach(topic pose depth_sets colours weights lidar_sets recorded)
+foreach(topic pose depth_sets colours weights lidar_sets deskew recorded)
   vx_test(test_readers_${topic} LABELS unit LIBS vxc_set_fixture SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients/test_${topic}.c)
 endforeach()
 vx_test(test_readers_hostile LABELS fuzz LIBS vxc_set_fixture SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/unit/clients/test_hostile.c)

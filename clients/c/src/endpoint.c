@@ -175,7 +175,7 @@ vx_err vxc__endpoint_send_all(struct vxc__endpoint *endpoint, vxw_header *header
     free(bytes);
     if (sent >= 0)
         return VX_OK;
-    return vx_fail(detail, zmq_errno() == ENOMEM ? VX_E_NOMEM : VX_E_UNAVAILABLE, "",
+    return vx_fail(detail, zmq_errno() == ENOMEM ? VX_E_NOMEM : VX_E_UNAVAILABLE, "connection",
                    "the daemon takes no message: %s", zmq_strerror(zmq_errno()));
 }
 

@@ -254,7 +254,7 @@ static vx_err await(struct vxc__exchange *x, uint32_t timeout_ms, struct vx_deta
         if (x->done)
             return x->err != VX_OK ? vx_fail(detail, x->err, x->why.field, "%s", x->why.text) : VX_OK;
         if (x->endpoint->n_lost != n_lost)
-            return vx_fail(detail, VX_E_UNAVAILABLE, "", "the daemon went away before it answered");
+            return vx_fail(detail, VX_E_UNAVAILABLE, "connection", "the daemon went away before it answered");
         if (vxc__take_interrupt(client)) {
             cancel(x);
             return vx_fail(detail, VX_E_CANCELLED, "", "interrupted");

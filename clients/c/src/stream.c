@@ -160,7 +160,7 @@ bool vxc__stream_take(struct vxc_client *client, const vxw_header *header)
 void vxc__streams_lost(struct vxc_client *client)
 {
     struct vx_detail why;
-    vx_fail(&why, VX_E_UNAVAILABLE, "", "the daemon went away before it acknowledged the frame");
+    vx_fail(&why, VX_E_UNAVAILABLE, "connection", "the daemon went away before it acknowledged the frame");
     for (struct vxc_stream *s = client->streams; s; s = s->next) {
         s->lost = true;
         while (s->n_waiting > 0)
@@ -284,7 +284,7 @@ uint64_t vxc_stream_n_waiting(const struct vxc_stream *stream)
 
 static vx_err lost(struct vx_detail *detail)
 {
-    return vx_fail(detail, VX_E_UNAVAILABLE, "stream",
+    return vx_fail(detail, VX_E_UNAVAILABLE, "connection",
                    "the daemon went away; the stream must be opened again");
 }
 

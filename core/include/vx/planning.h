@@ -66,13 +66,17 @@ vx_err vx_query_paths(struct vx_map *map, const struct vx_query_options *options
 
 struct vx_box_answer {                      /* 32 bytes */
     uint64_t n_free, n_occupied, n_unknown; /* voxels whose cubes the box meets */
-    uint32_t status; /* VX_Q_OUTSIDE: not finite, min over max, or partly beyond the voxel
-                        range (what is beyond counts as unknown) */
+    uint32_t status; /* VX_Q_OUTSIDE: partly beyond the voxel range (what is beyond counts as unknown) */
     uint32_t reserved;
 };
 
-/* Boxes along the map's axes: [n][6] float32 min x, y, z, max x, y, z; at most 2048 voxels a side
- * (VX_E_INVALID). */
+/*
+ * Boxes along the map's axes: [n][6] float32 min x, y, z, max x, y, z; at most 2^21 voxels a side.  A box
+ * costs what the map holds inside it, however large it is, and what several boxes hold whole is counted once.
+ *
+ * Errors: VX_E_INVALID boxes: one is too long, not finite, or its min is above its max (the message says
+ * which).  Other questions to the map do not wait for it.
+ */
 vx_err vx_query_boxes(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                       const float *boxes, uint32_t n, struct vx_box_answer *answers, struct vx_reply *reply,
                       struct vx_detail *detail);

@@ -74,7 +74,9 @@ struct vx_ray_answer { /* 24 bytes */
 };
 /*
  * Rays: [n][6] float32 origin (relative to origin_m) and direction (any non-zero length); max_range_m, for
- * all of them, is positive and at most 100,000 voxels.
+ * all of them, is positive and at most 100,000 voxels.  What begins beyond the voxel range is unknown there.
+ * Errors: as points; VX_E_INVALID max_range_m; rays: one is not finite or has no direction (the message says
+ * which).
  */
 vx_err vx_query_rays(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                      const float *rays, uint32_t n, double max_range_m, struct vx_ray_answer *answers,

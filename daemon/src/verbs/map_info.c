@@ -151,8 +151,9 @@ static void answer(struct vxd_request *request)
     vxd_map_info_send(request, request->map, &((struct info_request *)request)->info);
 }
 
+/* It asks the device nothing, and so waits for none of the map's work. */
 static const struct vxd_request_ops ops = {
-    .size = sizeof(struct info_request), .lane = VXD_LANE_QUERY, .run = run, .answer = answer};
+    .size = sizeof(struct info_request), .lane = VXD_LANE_MISC, .run = run, .answer = answer};
 
 void vxd_verb_map_info(struct vxd_server *server, struct vxd_session *session, struct vxd_in *in)
 {

@@ -13,7 +13,7 @@ static vx_err run(struct vxd_request *request)
 
 static const struct vxd_request_ops ops = {
     .size = sizeof(struct vxd_query),
-    .lane = VXD_LANE_QUERY,
+    .lane = VXD_LANE_BOX, /* they need no distance field, and many can take long */
     .work = VOXELD__V1__WORK__WORK_PLANNING,
     .run = run,
     .answer = vxd_query_answer,

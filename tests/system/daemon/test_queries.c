@@ -613,6 +613,49 @@ START_TEST(a_mesh_does_not_hold_points_up)
 }
 END_TEST
 
+/* While boxes of a map take their time, its points and meshes are answered; and what is known of a map, also
+ * while its points do. */
+START_TEST(boxes_hold_nobody_up)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT, ask = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__QueryBox boxes = VOXELD__V1__QUERY_BOX__INIT;
+    Voxeld__V1__MapInfo info = VOXELD__V1__MAP_INFO__INIT;
+    const float p[6] = {0};
+    uint64_t req[5];
+    vxd_peer_map_create(&admin, "boxgate", 0.1);
+    boxes.map = info.map = vxd_bytes("boxgate");
+    boxes.n = 1;
+    header.body_case = VOXELD__V1__HEADER__BODY_QUERY_BOX;
+    header.query_box = &boxes;
+    ask.body_case = VOXELD__V1__HEADER__BODY_MAP_INFO;
+    ask.map_info = &info;
+    for (int i = 0; i < 2; i++, header.req_id = 0)
+        req[i] = vxd_peer_send(&query, &header, p, sizeof p);
+    req[2] = send_points("boxgate", p, 1);
+    struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req[2]);
+    vxd_got_free(&got);
+    req[3] = send_mesh("boxgate", false);
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req[3]);
+    vxd_got_free(&got);
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY,
+                          vxd_peer_send(&query, &ask, NULL, 0));
+    vxd_got_free(&got);
+    req[4] = send_points("gated", p, 1);
+    info.map = vxd_bytes("gated");
+    ask.req_id = 0;
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_MAP_INFO_REPLY,
+                          vxd_peer_send(&query, &ask, NULL, 0));
+    vxd_got_free(&got);
+    cancel(req[1]); /* it waits behind the first */
+    vxd_peer_expect_error(&query, req[1], VOXELD__V1__CODE__CODE_CANCELLED, NULL);
+    cancel(req[4]);
+    vxd_peer_expect_error(&query, req[4], VOXELD__V1__CODE__CODE_CANCELLED, NULL);
+    fake_gate_open();
+    got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT, req[0]);
+    vxd_got_free(&got);
+}
+END_TEST
+
 START_TEST(deadline_passes_in_the_queue)
 {
     float p[3] = {0};
@@ -691,7 +734,6 @@ int main(void)
     tcase_add_test(tc, no_points_are_fine);
     tcase_add_test(tc, spheres_and_rays);
     tcase_add_test(tc, planning);
-    tcase_add_test(tc, planning);
     tcase_add_test(tc, query_refusals);
     tcase_add_test(tc, a_million_points);
     tcase_add_test(tc, mesh_in_parts);
@@ -705,6 +747,7 @@ int main(void)
     tcase_add_test(tc, transfer_that_does_not_move_ends);
     tcase_add_test(tc, cancel_running_waiting_uploading_sending);
     tcase_add_test(tc, a_mesh_does_not_hold_points_up);
+    tcase_add_test(tc, boxes_hold_nobody_up);
     tcase_add_test(tc, deadline_passes_in_the_queue);
     tcase_add_test(tc, same_number_twice);
     tcase_add_test(tc, session_ends_with_open_requests);

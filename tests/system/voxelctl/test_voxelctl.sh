@@ -176,7 +176,7 @@ shapes() {
     expect 0 '^x,y,z,distance_m,gx,gy,gz,state,unknown_distance_m$' ctl query points room -i "$work/in.csv" --unknown-distance
     expect 0 '^100,100,100,nan,0,0,0,unknown,0.000000$' ctl query points room -i "$work/in.csv" --unknown-distance
     expect 0 '"outside":false,"unknown_distance_m":0[,.}]' ctl --json query points room -i "$work/in.csv" --unknown-distance
-    expect 2 'only query points' ctl query spheres room -i "$work/spheres.csv" --unknown-distance
+    expect 2 'takes no option --unknown-distance' ctl query spheres room -i "$work/spheres.csv" --unknown-distance
     printf 'min_x,min_y,min_z,max_x,max_y,max_z\n100,100,100,100.1,100.1,100.1\n-0.2,-0.2,1,0.2,0.2,1.4\n' >"$work/boxes.csv"
     expect 0 '^100,100,100,100.1,100.1,100.1,0,0,8,0' ctl query boxes room -i "$work/boxes.csv"
     expect 0 '"n":2,"with_occupied":[0-9]*,"with_unknown":[12],.*"answers":\[\{"free":0,"occupied":0,"unknown":8,"outside":false\}' \
@@ -199,7 +199,7 @@ shapes() {
     printf '8,0,0,1.3,0,0,1,0\n' >>"$work/paths.csv"
     expect 1 'path 8 has 3 way-points' ctl query paths room -i "$work/paths.csv" --robot "$work/robot.csv"
     expect 2 'needs --robot' ctl query paths room -i "$work/paths.csv"
-    expect 2 'takes no --robot' ctl query boxes room -i "$work/boxes.csv" --robot "$work/robot.csv"
+    expect 2 'takes no option --robot' ctl query boxes room -i "$work/boxes.csv" --robot "$work/robot.csv"
     expect 2 'report, free or occupied' ctl query paths room --robot "$work/robot.csv" --unknown maybe
     printf 'x,y,z,radius\n0,0,0,50\n' >"$work/large-robot.csv"
     expect 1 'INVALID_ARGUMENT' ctl query configurations room -i "$work/poses.csv" --robot "$work/large-robot.csv"

@@ -90,6 +90,56 @@ START_TEST(damaged)
 }
 END_TEST
 
+/* A first frame without an image says nothing of the others, and endings may be mixed. */
+START_TEST(first_is_missing)
+{
+    scenes7_frame(0, "", 0);
+    scenes7_frame(1, ".color.png", 20);
+    scenes7_frame(2, "", 0);
+    scenes7_frame(3, ".color.jpg", 40); /* a PNG by its bytes */
+    struct vxc_reader *r = set_open("", NULL);
+    const struct vxc_reader_info *info = vxc_reader_get_info(r);
+    ck_assert(info->n_colours == 2 && info->n_colours_missing == 2);
+    ck_assert_str_eq(info->colour_missing, "frame-000000.depth.png");
+    vxc_reader_use_colour(r, true);
+    next_has_none(r);
+    next_is(r, 20);
+    next_has_none(r);
+    next_is(r, 40);
+    ck_assert_uint_eq(info->n_colours_lost, 0);
+    vxc_reader_close(r);
+}
+END_TEST
+
+/* What is sound but not read is called that. */
+START_TEST(strange_jpegs)
+{
+    /* Heads of 4 x 3 px: SOI, SOF0 with n components, SOS. */
+    enum { PRECISION = 6, N_BYTES = 2 + 2 + 20 + 2 + 14 };
+    static const uint8_t head[N_BYTES] = {0xff, 0xd8, 0xff, 0xc0, 0, 20,   8, 0, 3,    0, 4,    4,    1, 0x11,
+                                          0,    2,    0x11, 0,    3, 0x11, 0, 4, 0x11, 0, 0xff, 0xda, 0, 14,
+                                          4,    1,    0,    2,    0, 3,    0, 4, 0,    0, 63,   0};
+    uint8_t bytes[N_BYTES];
+    static const char *const words[] = {"four printing colours (CMYK)", "is not read"};
+    for (int i = 0; i < 2; i++) {
+        memcpy(bytes, head, sizeof bytes);
+        bytes[PRECISION] = i ? 12 : 8;
+        scenes7_frame(0, "", 0);
+        set_bytes("frame-000000.color.jpg", (const char *)bytes, sizeof bytes);
+        struct vxc_reader *r = set_open("", NULL);
+        vxc_reader_use_colour(r, true);
+        next_has_none(r);
+        const struct vxc_reader_info *info = vxc_reader_get_info(r);
+        ck_assert_uint_eq(info->n_colours_lost, 1);
+        if (strstr(info->colour_why, "without libjpeg"))
+            printf("SKIP: a build without libjpeg says only that\n");
+        else
+            ck_assert_msg(strstr(info->colour_why, words[i]) != NULL, "%s", info->colour_why);
+        vxc_reader_close(r);
+    }
+}
+END_TEST
+
 /* The nearest in time, within 0.02 s; and rows that run upwards are turned like those of the depth. */
 START_TEST(tum)
 {
@@ -223,6 +273,8 @@ int main(void)
     tcase_add_checked_fixture(tests, set_begin, set_end);
     tcase_add_test(tests, scenes7);
     tcase_add_test(tests, damaged);
+    tcase_add_test(tests, first_is_missing);
+    tcase_add_test(tests, strange_jpegs);
     tcase_add_test(tests, tum);
     tcase_add_test(tests, other_layouts);
     tcase_add_test(tests, kitti);

@@ -17,11 +17,27 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)((state >> 33) % n);
 }
 
+static const char *weights; /* pattern of the set's weight images */
+
+/* What a frame says of its readings beside their values holds for a map. */
+static void check_beside(const struct vxc_frame *f)
+{
+    for (uint32_t i = 0; f->weight && i < f->width * f->height; i++)
+        ck_assert(f->weight[i] >= 0 && f->weight[i] <= 65535);
+    for (uint32_t i = 1; i < f->n_path; i++)
+        ck_assert_int_gt(f->path[i].offset_ns, f->path[i - 1].offset_ns);
+    for (uint32_t i = 0; f->n_path > 0 && i < f->width; i++)
+        ck_assert(f->time_ns[i] >= f->path[0].offset_ns && f->time_ns[i] <= f->path[f->n_path - 1].offset_ns);
+}
+
 /* Opens and reads everything; whatever is wrong must be told in words.  Returns the number of good frames. */
 static unsigned read_all(const char *name, enum vxc_format format)
 {
-    struct vxc_reader_options o = {
-        .format = format, .has_intrinsics = true, .intrinsics = {5, 5, 1, 1}, .max_frames = 50};
+    struct vxc_reader_options o = {.format = format,
+                                   .has_intrinsics = format != VXC_KITTI && format < VXC_PCD,
+                                   .intrinsics = {5, 5, 1, 1},
+                                   .max_frames = 50,
+                                   .weights = weights};
     struct vxc_reader *r;
     struct vx_detail detail = {"", ""};
     unsigned good = 0;
@@ -52,6 +68,7 @@ static unsigned read_all(const char *name, enum vxc_format format)
         ck_assert_uint_eq(frame.data_bytes, values * (frame.sensor == VXC_POINTS  ? 12
                                                       : frame.encoding == VXC_U16 ? 2
                                                                                   : 4));
+        check_beside(&frame);
         good++;
     }
     vxc_reader_close(r);
@@ -119,6 +136,15 @@ START_TEST(depth_sets)
     maul("s", VXC_7SCENES, "s/frame-000000.depth.png", 400);
     maul("s", VXC_7SCENES, "s/frame-000000.pose.txt", 200);
     maul("s", VXC_7SCENES, "s/camera-intrinsics.txt", 200);
+    const uint8_t values[9 * 7] = {1, 0, 1, 0, 0, 1};
+    weights = "w.png";
+    for (int bits = 1; bits <= 8; bits *= 2) {
+        set_grey("s/w.png", 9, 7, bits, values, bits == 2);
+        maul("s", VXC_7SCENES, "s/w.png", 200);
+    }
+    set_text("s/w.png", "P5 9 7 255\n123456789012345678901234567890123456789012345678901234567890123");
+    maul("s", VXC_7SCENES, "s/w.png", 200);
+    weights = NULL;
     set_text("t/depth.txt", "# x\n1.5 d.png\n");
     set_text("t/groundtruth.txt", "1.5 0 0 0 0 0 0 1\n1.6 0 0 0 0 0 0 1\n");
     set_png16("t/d.png", 9, 7, 100);
@@ -168,6 +194,14 @@ START_TEST(clouds)
     memcpy(file + n, lzf, 8 + sizeof data);
     set_bytes("c.pcd", file, (size_t)n + 8 + sizeof data);
     maul("c.pcd", VXC_PCD, "c.pcd", 1500);
+    set_text("m/0.pcd",
+             "FIELDS x y z t\nSIZE 4 4 4 8\nTYPE F F F F\nCOUNT 1 1 1 1\nWIDTH 4\nHEIGHT 1\nDATA ascii\n"
+             "1 2 3 0.01\n1 2 3 0.02\nnan nan nan 7e70\n1 2 3 0.09\n");
+    set_text("m/poses.txt", "1.5 0 0 0 0 0 0 1\n1.55 0 0 0 0 0 0 1\n1.6 1 0 0 0 0 0 1\n1.7 2 0 0 0 0 0 1\n");
+    set_text("m/times.txt", "1.5\n");
+    maul("m", VXC_PCD, "m/0.pcd", 600);
+    maul("m", VXC_PCD, "m/poses.txt", 400);
+    maul("m", VXC_PCD, "m/times.txt", 200);
     set_bytes("k/velodyne/0.bin", points, sizeof points);
     set_text("k/calib.txt", "Tr: 1 0 0 0 0 1 0 0 0 0 1 0\n");
     set_text("k/poses.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n");

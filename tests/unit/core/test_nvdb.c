@@ -443,6 +443,64 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* Imports with the float of index 5 of blind data `name` set to `value`. */
+static vx_err import_edited(struct vx_device *d, const struct nvdb_file *f, const char *name, float value,
+                            const char *channel, struct vx_detail *detail)
+{
+    struct vx_nvdb_import o = nvdb_defaults();
+    struct nvdb_file p = *f;
+    struct vx__nvdb_blind b;
+    struct vx_map *map = NULL;
+    uint64_t at;
+    o.channel = channel;
+    p.bytes = malloc(f->n);
+    memcpy(p.bytes, f->bytes, f->n);
+    nvdb_no_sum(&p);
+    ck_assert(nvdb_blind(&p, name, &b, &at) && b.n > 6);
+    memcpy(p.bytes + p.grid_at + at + 5 * sizeof value, &value, sizeof value);
+    const vx_err err = nvdb_import(d, &o, p.bytes, p.n, &map, detail);
+    ck_assert((err == VX_OK) == (map != NULL));
+    vx_map_destroy(map);
+    nvdb_free(&p);
+    return err;
+}
+
+/* What others see must say what we read; weights that are none are refused. */
+START_TEST(edited)
+{
+    struct vx_device *d = test_device(64 << 20);
+    const double at[3] = {0, 0, 0};
+    static const float no_weights[] = {-1, -1e-30f, NAN, INFINITY, -INFINITY},
+                       weights[] = {0, 255, 1000, 3e38f};
+    for (int mode = 0; mode < 2; mode++) {
+        struct vx_map *map = nvdb_random_map(d, mode ? VX_OCCUPANCY : VX_TSDF, 0.05, at, at, 1, test_seed);
+        const char *name = mode ? "log_odds" : "tsdf";
+        struct vx_detail detail = {0};
+        struct nvdb_file f;
+        nvdb_export(map, VX_NVDB_INDEX, &f);
+        vx_map_destroy(map);
+        ck_assert_int_eq(import_edited(d, &f, name, 0.01234f, NULL, &detail), VX_E_INVALID);
+        ck_assert_str_eq(detail.field, name);
+        ck_assert_ptr_nonnull(strstr(detail.text, "--channel"));
+        ck_assert_int_eq(import_edited(d, &f, name, NAN, NULL, &detail), VX_E_INVALID);
+        ck_assert_int_eq(import_edited(d, &f, name, 0.01234f, name, &detail), VX_OK);
+        if (!mode) {
+            ck_assert_int_eq(import_edited(d, &f, "weight", 77.5f, NULL, &detail), VX_E_INVALID);
+            ck_assert_str_eq(detail.field, "weight");
+            for (size_t i = 0; i < sizeof no_weights / sizeof *no_weights; i++) {
+                ck_assert_int_eq(import_edited(d, &f, "weight", no_weights[i], name, &detail), VX_E_INVALID);
+                ck_assert_str_eq(detail.field, "weight");
+            }
+            for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+                ck_assert_int_eq(import_edited(d, &f, "weight", weights[i], name, &detail), VX_OK);
+        }
+        nvdb_free(&f);
+    }
+    ck_device(d, NULL, 0, "after edited files");
+    vx_device_close(d);
+}
+END_TEST
+
 /* Cap, limit, cancel: nothing stays. */
 static bool yes(void *context)
 {
@@ -695,6 +753,7 @@ int main(int argc, char **argv)
     ck_add(s, written_float, 2);
     ck_add(s, recorded_files, 3);
     ck_add(s, refusals, 1);
+    ck_add(s, edited, 1);
     ck_add(s, no_room, 1);
     ck_add(s, beside_frames, 1);
     ck_add(s, children, 1);

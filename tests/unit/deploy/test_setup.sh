@@ -63,7 +63,7 @@ stub dpkg-query '[[ ${*: -1} == libnanovdb-tools ]] || echo -n installed'
 # shellcheck disable=SC2016 # the stub expands it
 stub apt-get '[[ $1 != install ]]'
 check "checkers that apt does not have are no failure" run_setup --checkers
-check "that is said" grep -q 'tests that use them are skipped' "$work/out"
+check "that is said" grep -q 'tests that use it are skipped' "$work/out"
 
 machine 1000 'nothing'
 check "a user without sudo is refused" not run_setup

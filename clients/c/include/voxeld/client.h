@@ -390,7 +390,8 @@ struct vxc_box_answer {
     uint32_t status;                        /* VXC_Q_OUTSIDE */
     uint32_t reserved;
 };
-/* Boxes [n][6]: min, max, along the axes; at most 2048 voxels a side. */
+/* Boxes [n][6]: min, max, along the axes; at most 2^21 voxels a side.  Errors: as vxc_query_points;
+ * VX_E_INVALID one is longer, not finite or upside down. */
 vx_err vxc_query_boxes(struct vxc_client *client, const char *map, uint64_t min_epoch,
                        const double origin_m[3], const float *boxes, size_t n, struct vxc_box_answer *answers,
                        struct vxc_map_state *state, struct vx_detail *detail);

@@ -127,6 +127,10 @@ static inline float vxk_reciprocal(float x)
 {
     return 1.0f / x;
 }
+static inline float vxk_quotient(float x, float y)
+{
+    return x / y;
+}
 static inline float __int_as_float(int x)
 {
     float f;
