@@ -21,8 +21,9 @@ static const char HELP[] =
     "                      glb        glTF 2.0, binary, with normals and colours; at most 4 GiB\n"
     "                      default: by the file's ending, else ply\n"
     "  --min-weight N      a voxel needs this much evidence, 1 .. 255; default 1\n"
-    "  --region BOX        least and greatest corner, metres: only blocks of 128^3 voxels that meet it;\n"
-    "                      without colours\n"
+    "  --region BOX        least and greatest corner, metres: the whole blocks of 128^3 voxels that meet "
+    "it;\n"
+    "                      colours and labels are asked for vertex by vertex, and may be newer than it\n"
     "\n"
     "PLY positions are floats, or doubles when the map lies more than 128 m from the origin; those of glTF\n"
     "are relative to a node.  The file appears whole or not at all.\n"
@@ -112,26 +113,9 @@ static int parse(struct cli *cli, struct mesh_options *o)
     return -1;
 }
 
-/* Colours and labels of a mesh that came without: *tints, the caller's to free, is NULL where the map has
- * none. */
-static vx_err fetch_tints(struct cli *cli, const char *map, struct vxc_mesh *mesh, struct vxc_tint **tints,
-                          struct vx_detail *detail)
-{
-    struct vxc_map_info info;
-    VX_TRY_RET(vxc_map_get_info(cli->client, map, &info, detail));
-    if (!mesh->n_vertices || !(info.params.colour || info.params.label))
-        return VX_OK;
-    *tints = malloc(mesh->n_vertices * sizeof **tints);
-    if (!*tints)
-        return vx_fail(detail, VX_E_NOMEM, "", "no memory for the colours of %u vertices", mesh->n_vertices);
-    mesh->tints = *tints;
-    return vxc_query_tints(cli->client, map, mesh->state.epoch, mesh->origin_m, mesh->vertices,
-                           mesh->n_vertices, *tints, NULL, detail);
-}
-
-/* The mesh of the region, or of all; *tints as of fetch_tints. */
+/* The mesh of the region, or of all. */
 static vx_err fetch(struct cli *cli, const struct mesh_options *o, struct vxc_mesh *mesh,
-                    struct vxc_tint **tints, struct vx_detail *detail)
+                    struct vx_detail *detail)
 {
     struct vxc_mesh_follower *follower;
     if (!o->what.has_region)
@@ -141,11 +125,6 @@ static vx_err fetch(struct cli *cli, const struct mesh_options *o, struct vxc_me
     if (err == VX_OK)
         err = vxc_mesh_weld(follower, mesh, detail);
     vxc_mesh_unfollow(follower);
-    if (err == VX_OK) {
-        err = fetch_tints(cli, o->map, mesh, tints, detail);
-        if (err != VX_OK)
-            vxc_mesh_fini(mesh);
-    }
     return err;
 }
 
@@ -184,7 +163,6 @@ int cmd_mesh(struct cli *cli)
 {
     struct mesh_options o = {.format = N_FORMATS};
     struct vxc_mesh mesh;
-    struct vxc_tint *tints = NULL;
     struct vx_detail detail;
     struct outfile out;
     cli->help = HELP;
@@ -194,17 +172,14 @@ int cmd_mesh(struct cli *cli)
     if (code != CLI_OK || !cli->client)
         return code;
     const double start_s = cli_now_s();
-    vx_err err = fetch(cli, &o, &mesh, &tints, &detail);
+    vx_err err = fetch(cli, &o, &mesh, &detail);
     const double seconds = cli_now_s() - start_s;
-    if (err != VX_OK) {
-        free(tints);
+    if (err != VX_OK)
         return cli_map_error(cli, err, &detail, o.map);
-    }
     err = outfile_open(&out, o.path, &detail);
     if (err == VX_OK)
         err = outfile_close(&out, write_file(out.file, o.format, &mesh, &detail), &detail);
     code = err == VX_OK ? report(cli, &mesh, &o, seconds, out.report) : cli_error(cli, err, &detail);
     vxc_mesh_fini(&mesh);
-    free(tints);
     return code;
 }

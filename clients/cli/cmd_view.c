@@ -32,6 +32,11 @@ static const char HELP[] =
     "mapped from one side\n"
     "is looked through from its back, so a room is seen into like a doll's house.\n"
     "\n"
+    "All files show one epoch.  A map that changes meanwhile is looked at up to five times; if it never "
+    "stands "
+    "still, the last\n"
+    "look is taken and said to be of several epochs (--json: epoch, newest_epoch).\n"
+    "\n"
     "exit codes: 0 done, 1 refused or the file cannot be written, 2 wrong usage, 3 no daemon, 130 "
     "interrupted\n";
 
@@ -305,8 +310,11 @@ static vx_err find_tints(const struct view *view, const struct camera *camera, c
             for (int i = 0; i < 3; i++) /* from the eye; a ray without a hit asks for the eye's own place */
                 points[3 * k + (uint32_t)i] = isnan(range) ? 0.0f : (float)(d[i] * (double)range);
         }
-        err =
-            vxc_query_tints(view->client, view->map, 0, camera->eye_m, points, k, out + first, NULL, detail);
+        struct vxc_map_state state;
+        err = vxc_query_tints(view->client, view->map, view->answered->newest, camera->eye_m, points, k,
+                              out + first, &state, detail);
+        if (err == VX_OK)
+            view_note(view, &state);
     }
     free(points);
     return err;
@@ -456,7 +464,8 @@ static int report(struct cli *cli, const struct options *o, const struct view *v
             (const double[4]){focal_px, focal_px, ((double)o->width - 1) / 2, ((double)o->height - 1) / 2},
             4);
         json_number(&j, "hit_fraction", outcome->hit_fraction);
-        json_u64(&j, "epoch", view->info.state.epoch);
+        json_u64(&j, "epoch", view->answered->oldest);
+        json_u64(&j, "newest_epoch", view->answered->newest);
         json_number(&j, "latency_ms", seconds * 1e3);
         json_end(&j, '}');
         return json_finish(&j);
@@ -472,6 +481,10 @@ static int report(struct cli *cli, const struct options *o, const struct view *v
         fprintf(outcome->report, "%.*f %% of it shows the map\n", percent < 1 ? 3 : 0, percent);
     else
         fputs("nothing of the map is in it\n", outcome->report);
+    if (view->answered->oldest != view->answered->newest)
+        fprintf(outcome->report,
+                "the map changed while it was looked at: this view is of epochs %llu to %llu\n",
+                (unsigned long long)view->answered->oldest, (unsigned long long)view->answered->newest);
     if (outcome->n_beyond)
         fprintf(outcome->report,
                 "%s: %llu px are farther away than %.0f m and are 0: a smaller --depth-scale reaches "
@@ -503,46 +516,70 @@ static double hit_fraction(const struct hit *hits, size_t n)
     return (double)n_hits / (double)n;
 }
 
-/* The shaded picture. */
-static vx_err make_picture(const struct options *o, const struct view *view, const struct camera *camera,
-                           const double up[3], FILE *file, struct outcome *outcome, struct vx_detail *detail)
+/* What the camera sees: all that the files are made of. */
+struct sight {
+    struct hit *hits;       /* of the picture's rays; NULL: it is not asked for */
+    struct vxc_tint *tints; /* of the same; NULL: colours by height */
+    struct hit *pixels;     /* one ray a pixel, for depths and normals; NULL: not asked for */
+};
+
+static void sight_fini(struct sight *s)
 {
-    const size_t n = (size_t)camera->width * camera->height;
-    const bool own_colours = view->info.params.colour && !o->heights;
-    struct hit *hits = malloc(n * sizeof *hits);
-    struct vxc_tint *tints = own_colours ? malloc(n * sizeof *tints) : NULL;
-    vx_err err = hits && (tints || !own_colours)
-                     ? cast(view, camera, (uint32_t)o->samples, hits, detail)
-                     : vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n);
-    if (err == VX_OK && tints)
-        err = find_tints(view, camera, hits, tints, detail);
-    if (err == VX_OK) {
-        outcome->hit_fraction = hit_fraction(hits, n);
-        err = draw(o, camera, hits, tints, up, file, detail);
-    }
-    free(hits);
-    free(tints);
-    return err;
+    free(s->hits);
+    free(s->tints);
+    free(s->pixels);
 }
 
-/* The views as numbers. */
-static vx_err make_maps(const struct options *o, const struct view *view, const struct camera *camera,
-                        const struct outfile *out, struct outcome *outcome, struct vx_detail *detail)
+static vx_err sight_init(struct sight *s, const struct options *o, const struct view *view,
+                         const struct camera *camera, struct vx_detail *detail)
+{
+    const size_t n_rays = (size_t)camera->width * camera->height, n_pixels = o->width * o->height;
+    const bool tinted = o->path[PICTURE] && view->info.params.colour && !o->heights;
+    const bool maps = o->path[DEPTHS] || o->path[NORMAL_MAP];
+    s->hits = o->path[PICTURE] ? malloc(n_rays * sizeof *s->hits) : NULL;
+    s->tints = tinted ? malloc(n_rays * sizeof *s->tints) : NULL;
+    s->pixels = maps ? malloc(n_pixels * sizeof *s->pixels) : NULL;
+    if ((o->path[PICTURE] && !s->hits) || (tinted && !s->tints) || (maps && !s->pixels))
+        return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n_rays);
+    return VX_OK;
+}
+
+/* Asks for all of it.  A map that changes on the way is looked at again: picture, colours, depths and normals
+ * are to be of one epoch.  Where it never stands still the last look is taken, and view->answered tells. */
+static vx_err look(struct sight *s, const struct options *o, const struct view *view,
+                   const struct camera *camera, struct vx_detail *detail)
+{
+    enum { MOST_LOOKS = 5 };
+    const struct camera pixels = pixels_of(camera, o);
+    for (int i = 0; i < MOST_LOOKS; i++) {
+        *view->answered = (struct epochs){0, 0};
+        if (s->hits)
+            VX_TRY_RET(cast(view, camera, (uint32_t)o->samples, s->hits, detail));
+        if (s->tints)
+            VX_TRY_RET(find_tints(view, camera, s->hits, s->tints, detail));
+        if (s->pixels)
+            VX_TRY_RET(raycast(view, &pixels, NULL, s->pixels, detail));
+        if (view->answered->oldest == view->answered->newest)
+            break;
+    }
+    return VX_OK;
+}
+
+static vx_err write_files(const struct options *o, const struct sight *s, const struct camera *camera,
+                          const double up[3], const struct outfile *out, struct outcome *outcome,
+                          struct vx_detail *detail)
 {
     const struct camera pixels = pixels_of(camera, o);
-    const size_t n = (size_t)pixels.width * pixels.height;
-    struct hit *hits = malloc(n * sizeof *hits);
-    vx_err err = hits ? raycast(view, &pixels, NULL, hits, detail)
-                      : vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu rays", n);
-    if (err == VX_OK)
-        outcome->hit_fraction = hit_fraction(hits, n);
-    if (err == VX_OK && o->path[DEPTHS])
-        err = view_write_depth(&pixels, hits, o->depth_units_per_m, out[DEPTHS].file, &outcome->n_beyond,
-                               detail);
-    if (err == VX_OK && o->path[NORMAL_MAP])
-        err = view_write_normals(&pixels, hits, out[NORMAL_MAP].file, detail);
-    free(hits);
-    return err;
+    outcome->hit_fraction = s->hits ? hit_fraction(s->hits, (size_t)camera->width * camera->height)
+                                    : hit_fraction(s->pixels, (size_t)pixels.width * pixels.height);
+    if (o->path[PICTURE])
+        VX_TRY_RET(draw(o, camera, s->hits, s->tints, up, out[PICTURE].file, detail));
+    if (o->path[DEPTHS])
+        VX_TRY_RET(view_write_depth(&pixels, s->pixels, o->depth_units_per_m, out[DEPTHS].file,
+                                    &outcome->n_beyond, detail));
+    if (o->path[NORMAL_MAP])
+        VX_TRY_RET(view_write_normals(&pixels, s->pixels, out[NORMAL_MAP].file, detail));
+    return VX_OK;
 }
 
 /* All files, or none. */
@@ -550,6 +587,7 @@ static vx_err make(const struct options *o, const struct view *view, const struc
                    const double up[3], struct outcome *outcome, struct vx_detail *detail)
 {
     struct outfile out[N_OUTPUTS] = {{.file = NULL}};
+    struct sight sight = {.hits = NULL};
     vx_err err = VX_OK;
     outcome->report = stdout;
     for (int i = 0; i < N_OUTPUTS && err == VX_OK; i++) {
@@ -558,16 +596,21 @@ static vx_err make(const struct options *o, const struct view *view, const struc
         if (err == VX_OK && out[i].file && out[i].report == stderr)
             outcome->report = stderr;
     }
-    if (err == VX_OK && o->path[PICTURE])
-        err = make_picture(o, view, camera, up, out[PICTURE].file, outcome, detail);
-    if (err == VX_OK && (o->path[DEPTHS] || o->path[NORMAL_MAP]))
-        err = make_maps(o, view, camera, out, outcome, detail);
+    if (err == VX_OK)
+        err = sight_init(&sight, o, view, camera, detail);
+    if (err == VX_OK)
+        err = look(&sight, o, view, camera, detail);
+    if (err == VX_OK)
+        err = write_files(o, &sight, camera, up, out, outcome, detail);
+    sight_fini(&sight);
     return outfiles_close(out, N_OUTPUTS, err, detail);
 }
 
 static int run(struct cli *cli, const struct options *o)
 {
-    struct view view = {.client = cli->client, .map = o->map, .back_faces = o->back_faces};
+    struct epochs answered = {0, 0};
+    struct view view = {
+        .client = cli->client, .map = o->map, .back_faces = o->back_faces, .answered = &answered};
     struct outcome outcome = {.report = NULL};
     struct camera camera;
     struct vx_detail detail;

@@ -73,6 +73,15 @@ static bool clip(const struct view *view, const double eye_m[3], const double d[
 
 /* ------------------------------------------------------------------ casting */
 
+void view_note(const struct view *view, const struct vxc_map_state *state)
+{
+    struct epochs *e = view->answered;
+    if (!e->newest || state->epoch < e->oldest)
+        e->oldest = state->epoch;
+    if (state->epoch > e->newest)
+        e->newest = state->epoch;
+}
+
 enum { AT_ONCE = 1 << 20 }; /* pixels: what casting takes beside the hits is some 100 bytes each */
 
 /* Pixels of a part that still look for a front, and the arrays of one round; all [pixels of the part]. */
@@ -137,8 +146,10 @@ static vx_err cast_rays(struct cast *c, struct vx_detail *detail)
             c->ray[6 * k + 3 + i] = (float)d[i];
         }
     }
-    VX_TRY_RET(vxc_query_rays(c->view->client, c->view->map, 0, c->camera->eye_m, c->ray, c->n, c->longest_m,
-                              c->ray_answer, NULL, detail));
+    struct vxc_map_state state;
+    VX_TRY_RET(vxc_query_rays(c->view->client, c->view->map, c->view->answered->newest, c->camera->eye_m,
+                              c->ray, c->n, c->longest_m, c->ray_answer, &state, detail));
+    view_note(c->view, &state);
     size_t kept = 0;
     for (size_t k = 0; k < c->n; k++) {
         if (c->ray_answer[k].state != VXC_OCCUPIED || isnan(c->ray_answer[k].range_m))
@@ -160,8 +171,11 @@ static vx_err ask_before(struct cast *c, double before_m, struct vx_detail *deta
         for (int i = 0; i < 3; i++)
             c->point[3 * k + i] = c->ray[6 * k + i] + (float)((double)c->ray_answer[k].range_m - before_m) *
                                                           c->ray[6 * k + 3 + i];
-    return vxc_query_points(c->view->client, c->view->map, 0, c->camera->eye_m, c->point, c->n,
-                            c->point_answer, NULL, detail);
+    struct vxc_map_state state;
+    VX_TRY_RET(vxc_query_points(c->view->client, c->view->map, c->view->answered->newest, c->camera->eye_m,
+                                c->point, c->n, c->point_answer, &state, detail));
+    view_note(c->view, &state);
+    return VX_OK;
 }
 
 /* Takes the hits with free space before them (with back_faces: all) and keeps the others, in their order. */

@@ -18,12 +18,19 @@ struct hit {
     float normal[3]; /* towards the eye */
 };
 
+/* Which epochs answered; 0, 0: none yet. */
+struct epochs {
+    uint64_t oldest, newest;
+};
+
 struct view {
     struct vxc_client *client;
     const char *map;
     struct vxc_map_info info;
-    bool back_faces; /* show surfaces from behind too */
+    bool back_faces;         /* show surfaces from behind too */
+    struct epochs *answered; /* every answer is noted there; none is asked to be older than its newest */
 };
+void view_note(const struct view *view, const struct vxc_map_state *state);
 
 /* Looks from eye to target with `up` towards the picture's top.  false when the three do not make a camera.
  */

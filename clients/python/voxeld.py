@@ -29,7 +29,7 @@ from zmq.utils.monitor import recv_monitor_message
 UNKNOWN, FREE, OCCUPIED = 0, 1, 2  # states of a place
 HAS_DISTANCE, HAS_GRADIENT, IS_OUTSIDE, TOUCHES_UNKNOWN, COLLIDES = 1, 2, 4, 8, 16  # bits of a status
 
-_MAJOR, _MINOR = 1, 3
+_MAJOR, _MINOR = 1, 0
 _DOWNLOAD_PARTS = 8  # of an answer under way
 _CONNECT_S, _SLICE_MS = 3.0, 50
 
@@ -172,6 +172,10 @@ class _Endpoint:
 
     def close(self):
         if self.socket is not None:
+            if self.session and self.socket.poll(0, zmq.POLLOUT):
+                bye = _Header(req_id=self.client._req_id())
+                bye.bye.SetInParent()
+                self.send(bye)  # a courtesy; the daemon notices anyway
             self.socket.disable_monitor()
             self.monitor.close(0)
             self.socket.close(200)

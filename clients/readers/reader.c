@@ -78,6 +78,9 @@ static vx_err check_use(const struct vxc_reader *r, struct vx_detail *detail)
     if (r->info.sensing.sensor != VXC_DEPTH && (o->has_intrinsics || o->depth_units_per_m > 0))
         return vx_fail(detail, VX_E_INVALID, what,
                        "a set of points (%s) has no use for %s: they are of depth images", format, what);
+    if (o->deskew == VXC_DESKEW_ON && (r->vxwl || r->payload != VXC__PCD))
+        return vx_fail(detail, VX_E_INVALID, "deskew",
+                       "a set of %s has no times for its points; only PCD files do", format);
     if (r->vxwl && (o->poses_path || o->depth_units_per_m > 0))
         return vx_fail(detail, VX_E_INVALID, o->poses_path ? "poses" : "depth_scale",
                        "a workload (vxwl) has poses and metres in it; another %s has no use",

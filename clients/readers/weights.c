@@ -34,6 +34,9 @@ vx_err vxc__weights_find(struct vxc_reader *r, struct vx_detail *detail)
     const double white = r->options.weight_white;
     if (white != 0 && !(white >= 1 && white <= 1e9))
         return vx_fail(detail, VX_E_INVALID, "weight_white", "must be 1 to 1e9, got %g", white);
+    if (white != 0 && !r->options.weights)
+        return vx_fail(detail, VX_E_INVALID, "weight_white",
+                       "is of weight images; without them it has no use");
     if (!r->options.weights)
         return VX_OK;
     if (r->payload != VXC__IMAGE || r->vxwl)

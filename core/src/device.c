@@ -1,3 +1,4 @@
+#include "bytes_text.h"
 #include "pool.h"
 
 #include "body/pool.h"
@@ -207,11 +208,11 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
     if (step > left / 2) /* little is left: no more than is needed */
         step = need;
     if (step > left)
-        return vx_fail(detail, VX_E_EXHAUSTED, "memory_cap_bytes",
-                       "the memory cap of %llu MiB is reached (%llu MiB more were needed); clear or delete "
-                       "maps, or raise the cap",
-                       (unsigned long long)(d->cap_bytes >> 20),
-                       (unsigned long long)((need * p->unit_bytes + (1 << 20) - 1) >> 20));
+        return vx_fail(
+            detail, VX_E_EXHAUSTED, "memory_cap_bytes",
+            "the memory cap of %s is reached (%s more were needed); clear or delete maps, or raise "
+            "the cap",
+            vx__bytes_text(d->cap_bytes).text, vx__bytes_text(need * p->unit_bytes).text);
     err = commit_units(d, p, p->n_units + step);
     if (err && err != VX_E_DEVICE) {
         ops->trim(d->dev); /* idle blocks of scratch memory may be what is missing */
@@ -219,9 +220,9 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
     }
     if (err)
         return vx_fail(detail, err == VX_E_DEVICE ? err : VX_E_EXHAUSTED, "memory_cap_bytes",
-                       "the device has no %llu MiB left although the cap allows them; lower the cap or free "
-                       "device memory",
-                       (unsigned long long)(step * p->unit_bytes >> 20));
+                       "the device has no %s left although the cap allows them; lower the cap or free device "
+                       "memory",
+                       vx__bytes_text(step * p->unit_bytes).text);
     args.out = (uint32_t *)p->stack.base + p->n_free;
     args.first = p->n_units;
     VX_TRY_RET(VXK_LAUNCH(q, pool_iota, &args, (uint32_t)step));
@@ -347,11 +348,10 @@ vx_err vx__account_alloc(struct vx_device *d, bool hold, uint64_t bytes, void **
     *out = NULL;
     pthread_mutex_lock(&d->lock);
     if (bytes > room_left(d)) {
-        err = vx_fail(detail, VX_E_EXHAUSTED, "memory_cap_bytes",
-                      "the memory cap of %llu MiB leaves no %llu MiB for this work; clear or delete maps, or "
-                      "raise the cap",
-                      (unsigned long long)(d->cap_bytes >> 20),
-                      (unsigned long long)((bytes + (1 << 20) - 1) >> 20));
+        err =
+            vx_fail(detail, VX_E_EXHAUSTED, "memory_cap_bytes",
+                    "the memory cap of %s leaves no %s for this work; clear or delete maps, or raise the cap",
+                    vx__bytes_text(d->cap_bytes).text, vx__bytes_text(bytes).text);
         goto fail;
     }
     err = d->dev->ops->alloc(d->dev, bytes, out);
@@ -360,7 +360,7 @@ vx_err vx__account_alloc(struct vx_device *d, bool hold, uint64_t bytes, void **
         err = d->dev->ops->alloc(d->dev, bytes, out);
     }
     if (err) {
-        vx_fail(detail, err, "", "the device has no %llu MiB left", (unsigned long long)(bytes >> 20));
+        vx_fail(detail, err, "", "the device has no %s left", vx__bytes_text(bytes).text);
         goto fail;
     }
     *(hold ? &d->hold_bytes : &d->scratch_bytes) += bytes;

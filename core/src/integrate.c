@@ -7,6 +7,7 @@
  * then makes room, or refuses it, and commits it with a second wait.
  */
 #include "body/frame.h"
+#include "bytes_text.h"
 #include "channels.h"
 #include "clean.h"
 #include "fade.h"
@@ -102,20 +103,29 @@ static uint64_t room_to_grow(const struct vx_map *map)
     return left < map->params.frame_budget_bytes ? left : map->params.frame_budget_bytes;
 }
 
+/* Epochs are counted in 32 bits, in every chunk: the last ones are left to vx_map_clear. */
+static vx_err check_epoch(const struct vx_map *map, struct vx_detail *detail)
+{
+    if (map->epoch < VX__MAX_FRAME_EPOCH)
+        return VX_OK;
+    return vx_fail(detail, VX_E_EXHAUSTED, "epochs",
+                   "the map has had %u epochs, as many as are counted; export it and go on with a map of the "
+                   "file",
+                   map->epoch);
+}
+
 /* Refuses what passes the frame's budget or the map's limit. */
 static vx_err check_growth(const struct vx_map *map, uint64_t grown, struct vx_detail *detail)
 {
     if (grown > map->params.frame_budget_bytes)
         return vx_fail(detail, VX_E_EXHAUSTED, "frame_budget_bytes",
-                       "the frame would grow the map by %llu KiB; one frame may add %llu KiB (wrong units or "
-                       "a too small voxel?)",
-                       (unsigned long long)(grown >> 10),
-                       (unsigned long long)(map->params.frame_budget_bytes >> 10));
+                       "the frame would grow the map by %s; one frame may add %s (wrong units or a too small "
+                       "voxel?)",
+                       vx__bytes_text(grown).text, vx__bytes_text(map->params.frame_budget_bytes).text);
     if (vx__map_bytes(map, map->totals.n_pages) + grown > map->params.limit_bytes)
-        return vx_fail(
-            detail, VX_E_EXHAUSTED, "limit_bytes",
-            "the map's limit of %llu MiB is reached; clear the map, or create it with a higher limit",
-            (unsigned long long)(map->params.limit_bytes >> 20));
+        return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes",
+                       "the map's limit of %s is reached; clear the map, or create it with a higher limit",
+                       vx__bytes_text(map->params.limit_bytes).text);
     return VX_OK;
 }
 
@@ -317,6 +327,7 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
     vx_err err;
     memset(&args, 0, sizeof args);
     VX_TRY(vx_frame_check(frame, detail));
+    VX_TRY(check_epoch(map, detail));
     VX_TRY(vx__frame_convert(&map->params, frame, &args, detail));
     VX_TRY(vx__retired_drain(map, NULL));
     r = calloc(1, sizeof *r);

@@ -1,5 +1,6 @@
 /* load.c - leaves in host memory to device pages, batch by batch, and one epoch of them all. */
 #include "load.h"
+#include "bytes_text.h"
 
 #include "body/load.h"
 
@@ -124,8 +125,8 @@ static vx_err take_pages(struct vx__loader *l, const uint64_t n[VX__N_KINDS], st
     struct vx__page_lists pages = {.channels = map->channels};
     if (vx__map_bytes(map, map->totals.n_pages) + vx__map_bytes(map, n) > map->params.limit_bytes)
         return vx_fail(detail, VX_E_EXHAUSTED, "limit_bytes",
-                       "the map would pass its limit of %llu MiB; raise the limit",
-                       (unsigned long long)(map->params.limit_bytes >> 20));
+                       "the map would pass its limit of %s; raise the limit",
+                       vx__bytes_text(map->params.limit_bytes).text);
     for (int k = 0; k < VX__N_KINDS; k++)
         VX_TRY_RET(vx__array_ensure(map, &l->fresh[k], n[k] * 4, detail));
     for (int k = 0; k < VX__N_KINDS; k++) {

@@ -376,10 +376,13 @@ static void drop_reader_state(struct vx_map *map)
 
 vx_err vx_map_clear(struct vx_map *map)
 {
-    struct vx__retired *r = calloc(1, sizeof *r);
+    struct vx__retired *r;
     uint64_t *keys;
     uint32_t *heads;
     vx_err err;
+    if (map->epoch == UINT32_MAX - 1)
+        return VX_E_EXHAUSTED;
+    r = calloc(1, sizeof *r);
     if (!r)
         return VX_E_NOMEM;
     /* First what needs no new memory, so that a map can be cleared when the cap is reached. */

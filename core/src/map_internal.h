@@ -29,6 +29,9 @@ struct vx__beam_cache {
     double first_azimuth_rad, azimuth_step_rad;
 };
 
+/* Epoch behind which no frame is taken. */
+#define VX__MAX_FRAME_EPOCH (UINT32_MAX - 1024u)
+
 /* What a commit replaced: given back once no pin is older than `epoch`. */
 struct vx__retired {
     struct vx__retired *next;
@@ -52,9 +55,9 @@ struct vx__workspace {
     struct vx__array zeroed;         /* counters, touch_key, touch_mask: what a frame starts from at 0 */
     struct vx__array image, beam, depth, inverse, pixel, sample, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word_of, word, code, work_of, value_of, record, work, active, free_, seen, sum;
-    struct vx__array touch_rank, hit_mask, hit_base, hit_prefix, acc, clear;
+    struct vx__array touch_rank, hit_mask, hit_base, hit_prefix, acc, clear, band, group, end;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
-    uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
+    uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit, room_band, room_group;
     /* Pages that the next frame takes ahead, and room for the ids of those that it replaces: a little more
      * than the last one needed. */
     uint32_t ahead[VX__N_KINDS], room_old[VX__N_KINDS];

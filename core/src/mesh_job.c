@@ -169,6 +169,13 @@ static void find_origin(struct vx__mesh_job *j)
     }
 }
 
+static bool has_tints(const struct vx__mesh_job *j)
+{
+    const struct vx_map_params *params = vx__map_params(j->map);
+
+    return params->colour || params->label;
+}
+
 /* Numbers of vertices and triangles; the counts become running sums. */
 static vx_err sum_up(struct vx__mesh_job *j, uint64_t n[2])
 {
@@ -214,6 +221,7 @@ static vx_err make_room(struct vx__mesh_job *j)
         return VX_OK;
     if (j->packed) {
         j->pack = vx__work_get(&j->work, n[0], sizeof *j->pack);
+        j->tint = has_tints(j) ? vx__work_get(&j->work, n[0], sizeof *j->tint) : NULL;
         j->triangle = vx__work_get(&j->work, n[1], 12);
         return j->work.err;
     }
@@ -248,6 +256,10 @@ static vx_err emit_vertices(struct vx__mesh_job *j, const struct stage *t, uint3
     from.list = list.list = vx__work_get(w, n, sizeof *list.list);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_list, &list, t->n * 8));
+    if (j->packed && j->tint) {
+        struct vxk_mesh_tints_args a = {.from = from, .chunk_key = j->set.chunk_key, .out = j->tint + base};
+        VX_TRY_RET(VXK_LAUNCH(j->q, mesh_tints, &a, n));
+    }
     if (j->packed) {
         struct vxk_mesh_pack_args a = {.from = from, .out = j->pack + base};
         return VXK_LAUNCH(j->q, mesh_pack, &a, n);
@@ -291,7 +303,7 @@ static vx_err emit_triangles(struct vx__mesh_job *j, const struct stage *t, uint
 static vx_err emit(struct vx__mesh_job *j, const struct stage *t, const uint32_t from[2],
                    const uint32_t to[2])
 {
-    if ((to[0] - from[0]) * 28ull + (to[1] - from[1]) * 12ull > j->budget && t->n > SMALLEST_BATCH)
+    if ((to[0] - from[0]) * 36ull + (to[1] - from[1]) * 12ull > j->budget && t->n > SMALLEST_BATCH)
         return VX_E_EXHAUSTED;
     if (to[0] != from[0])
         VX_TRY_RET(emit_vertices(j, t, from[0], to[0] - from[0]));

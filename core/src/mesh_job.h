@@ -50,6 +50,7 @@ struct vx__mesh_job {
     void *memory;
     float *vertex, *normal;       /* [n_vertices][3] unless packed */
     struct vxk_mesh_packed *pack; /* device [n_vertices] when packed */
+    struct vxk_tint_answer *tint; /* the same of a map with colours or labels; else NULL */
     uint32_t *triangle;           /* [n_triangles][3] numbers of vertices */
 };
 

@@ -51,6 +51,8 @@ vx_err vx__mesh_records(struct vx__mesh_job *j, const uint32_t *near, const uint
                                  .near = near,
                                  .bases = bases,
                                  .vertex = j->pack,
+                                 .tint = j->tint,
+                                 .vertex_bytes = sizeof *j->pack + (j->tint ? sizeof *j->tint : 0),
                                  .triangle = j->triangle,
                                  .n_chunks = n_chunks,
                                  .n_vertices = j->n_vertices,
@@ -59,8 +61,8 @@ vx_err vx__mesh_records(struct vx__mesh_job *j, const uint32_t *near, const uint
 
     _Static_assert(sizeof(struct vx_mesh_chunk) == VXK_MESH_RECORD_HEAD &&
                        sizeof(struct vxk_mesh_record_head) == VXK_MESH_RECORD_HEAD &&
-                       sizeof(struct vx_mesh_vertex) == VXK_MESH_RECORD_VERTEX &&
-                       sizeof(struct vxk_mesh_packed) == VXK_MESH_RECORD_VERTEX,
+                       sizeof(struct vx_mesh_vertex) == 12 && sizeof(struct vxk_mesh_packed) == 12 &&
+                       sizeof(struct vx_tint) == 8 && sizeof(struct vxk_tint_answer) == 8,
                    "the wire's bytes");
     if (j->n_vertices > UINT32_MAX / 8)
         return vx_fail(j->detail, VX_E_EXHAUSTED, "", "%u vertices at once, the most is %u", j->n_vertices,

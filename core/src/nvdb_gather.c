@@ -172,7 +172,8 @@ static vx_err gather_leaves(struct vx__nvdb_gather *g, struct vx__work *w, const
     struct vxk_load_values_args values = {.g = g->snapshot->grid, .version = versions};
     const struct vx_map_params *params = vx__map_params(g->map);
     uint32_t *leaves = NULL, total;
-    VX_TRY_RET(vx__snapshot_leaves(g->map, g->snapshot, g->q, versions, b->n, &leaves, &b->n_leaves));
+    VX_TRY_RET(
+        vx__snapshot_leaves(g->map, g->snapshot, g->q, versions, b->n, &leaves, &b->n_leaves, g->detail));
     if (leaves)
         vx__work_adopt(w, leaves);
     masks.leaf = values.leaf = leaves;

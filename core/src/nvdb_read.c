@@ -312,7 +312,9 @@ static vx_err index_channels(struct reader *r, uint64_t first, uint32_t n)
                 rgba[k]);
     for (uint32_t k = 0; k < n && r->labels; k++) {
         if (label[k] > 0xffff || (!vxk_label_of(label[k]) && label[k]))
-            return vx_fail(r->detail, VX_E_INVALID, VX__NVDB_LABEL, "%08x is no label of a voxel", label[k]);
+            return vx_fail(r->detail, VX_E_INVALID, VX__NVDB_LABEL,
+                           "label %u with confidence %u is none that a voxel can have", label[k] & 255,
+                           label[k] >> 8);
         labels[k] = (uint16_t)label[k];
     }
     vx__loader_channels(r->loader, r->colours ? colour : NULL, r->labels ? labels : NULL);

@@ -5,6 +5,7 @@
  * regions of the file (nodes, leaves, channels) side by side, each from its start.  Heads and the checksum
  * come last.
  */
+#include "bytes_text.h"
 #include "esdf.h"
 #include "nvdb_format.h"
 #include "nvdb_gather.h"
@@ -181,10 +182,9 @@ static vx_err lay_out(struct writer *w)
         lay_out_blind(w);
     w->total = w->grid_bytes * (w->flat ? 1 : 2);
     if (w->options->max_bytes && w->grid_at + w->grid_bytes > w->options->max_bytes)
-        return vx_fail(w->detail, VX_E_EXHAUSTED, "limits.spool_bytes",
-                       "the file would have %llu MiB, %llu MiB are allowed",
-                       (unsigned long long)((w->grid_at + w->grid_bytes) >> 20),
-                       (unsigned long long)(w->options->max_bytes >> 20));
+        return vx_fail(
+            w->detail, VX_E_EXHAUSTED, "limits.spool_bytes", "the file would have %s, %s are allowed",
+            vx__bytes_text(w->grid_at + w->grid_bytes).text, vx__bytes_text(w->options->max_bytes).text);
     if (ftruncate(w->fd, (off_t)(w->grid_at + w->grid_bytes)) != 0)
         return vx_fail(w->detail, VX_E_UNAVAILABLE, "file", "cannot make a file of %llu bytes: %s",
                        (unsigned long long)(w->grid_at + w->grid_bytes), strerror(errno));

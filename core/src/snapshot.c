@@ -166,7 +166,8 @@ fail:
 }
 
 vx_err vx__snapshot_leaves(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q,
-                           const uint32_t *versions, uint32_t n_versions, uint32_t **leaves, uint32_t *n)
+                           const uint32_t *versions, uint32_t n_versions, uint32_t **leaves, uint32_t *n,
+                           struct vx_detail *detail)
 {
     const struct vxk_ops *ops = q->dev->ops;
     void *first = NULL, *out = NULL;
@@ -177,14 +178,15 @@ vx_err vx__snapshot_leaves(struct vx_map *map, const struct vx__snapshot *s, str
     *leaves = NULL;
     *n = 0;
     if (n_versions > 1u << 20)
-        return VX_E_EXHAUSTED;
-    VX_TRY(vx__scratch_alloc(map, ((uint64_t)n_versions * 64 + 1) * 4, &first, NULL));
+        return vx_fail(detail, VX_E_EXHAUSTED, "chunks", "leaves of %u chunks at once, at most %u",
+                       n_versions, 1u << 20);
+    VX_TRY(vx__scratch_alloc(map, ((uint64_t)n_versions * 64 + 1) * 4, &first, detail));
     count.count = first;
     VX_TRY(VXK_LAUNCH(q, pool_leaf_count, &count, n_versions * 64));
     VX_TRY(ops->scan_u32(q, first, first, n_versions * 64));
     VX_TRY(ops->download(q, &total, (uint32_t *)first + (uint64_t)n_versions * 64, 4));
     VX_TRY(ops->wait(q));
-    VX_TRY(vx__scratch_alloc(map, (uint64_t)total * 4, &out, NULL));
+    VX_TRY(vx__scratch_alloc(map, (uint64_t)total * 4, &out, detail));
     list.first = first;
     list.leaf = out;
     VX_TRY(VXK_LAUNCH(q, pool_leaf_list, &list, n_versions * 64));

@@ -34,7 +34,8 @@ vx_err vx__snapshot_chunks(struct vx_map *map, const struct vx__snapshot *s, str
 /* Leaf records in key, word and cell order as (index into *versions << 12 | word << 6 | cell): device memory
  * [*n]. n_chunks is at most 2^20 a call (VX_E_EXHAUSTED beyond). */
 vx_err vx__snapshot_leaves(struct vx_map *map, const struct vx__snapshot *s, struct vxk_queue *q,
-                           const uint32_t *versions, uint32_t n_versions, uint32_t **leaves, uint32_t *n);
+                           const uint32_t *versions, uint32_t n_versions, uint32_t **leaves, uint32_t *n,
+                           struct vx_detail *detail);
 
 /* Device memory that counts against the pool's cap until freed.  vx__scratch_alloc: work in progress,
  * reported as scratch; vx__hold_alloc: kept between calls (an ESDF, a cached mesh), reported as used by the

@@ -12,7 +12,9 @@ enum {
     FIRST_ROOM_WORD = 4096,
     FIRST_ROOM_WORK = 16384,
     FIRST_TOUCH_SLOTS = 1024,
-    FIRST_ROOM_HIT = 1 << 18
+    FIRST_ROOM_HIT = 1 << 18,
+    FIRST_ROOM_BAND = 1 << 17,
+    FIRST_ROOM_GROUP = 1 << 14
 };
 /* Numbers of elements of a launch stay below 2^32: 64 words a chunk, 64 cells a word. */
 enum { MAX_ROOM_CHUNK = 1 << 25, MAX_ROOM_WORD = 1 << 25, MAX_ROOM_WORK = 1 << 28 };
@@ -32,6 +34,8 @@ static void first_rooms(struct vx__workspace *w)
     w->touch_slots = FIRST_TOUCH_SLOTS;
     w->room_touch_leaf = FIRST_ROOM_WORK;
     w->room_hit = FIRST_ROOM_HIT;
+    w->room_band = FIRST_ROOM_BAND;
+    w->room_group = FIRST_ROOM_GROUP;
     for (int k = 0; k < VX__N_KINDS; k++)
         w->ahead[k] = w->room_old[k] = 0;
     w->beams.on_device = false;
@@ -54,7 +58,7 @@ void vx__workspace_drop(struct vx_map *map)
         &w->sum,        &w->clear,      &w->acc,       &w->touch_rank,   &w->hit_mask,    &w->hit_base,
         &w->hit_prefix, &w->skew_table, &w->skew_time, &w->skew_column,  &w->skew_origin, &w->dead,
         &w->clean,      &w->mask,       &w->weight,    &w->weight_clean, &w->tint,        &w->tag,
-        &w->owner};
+        &w->owner,      &w->band,       &w->group,     &w->end};
     if (map->queue)
         (void)map->device->dev->ops->wait(
             map->queue); /* an error sticks to the queue; memory is free either way */
@@ -120,6 +124,9 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
     const bool lidar = f->sensor == VXK_SENSOR_LIDAR;
     const void *image = in_place(map, frame);
     uint64_t bins = (uint64_t)f->width * (uint64_t)f->height, rays = (uint64_t)frame->width * frame->height;
+    const bool banded = lidar && map->device->backend == VXK_CPU;
+    const uint64_t end_stride = (uint64_t)f->width + 2 * VXK_END_APRON,
+                   ends = end_stride * (uint64_t)f->height;
     const struct need base[] = {
         {&w->zeroed, zeroed_bytes(w, lidar)},
         {&w->image, image ? 0 : frame->data_bytes},
@@ -154,6 +161,9 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
         {&w->hit_prefix, (uint64_t)w->room_touch_leaf * 8},
         {&w->acc, (uint64_t)w->room_hit * 8},
         {&w->clear, (uint64_t)w->room_work * 64},
+        {&w->band, banded ? (uint64_t)w->room_band * 4 : 0},
+        {&w->group, banded ? (uint64_t)w->room_group * sizeof *s->group : 0},
+        {&w->end, banded ? 3 * ends * 4 : 0},
     };
     char *zeroed;
     if (w->room_chunk > MAX_ROOM_CHUNK || w->room_word > MAX_ROOM_WORD || w->room_work > MAX_ROOM_WORK ||
@@ -199,7 +209,17 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
                                   .room_work = w->room_work,
                                   .touch_slots = w->touch_slots,
                                   .room_touch_leaf = w->room_touch_leaf,
-                                  .room_hit = w->room_hit};
+                                  .room_hit = w->room_hit,
+                                  .n_rays = (uint32_t)rays};
+    if (banded) {
+        s->band = w->band.ptr;
+        s->group = w->group.ptr;
+        s->room_band = w->room_band;
+        s->room_group = w->room_group;
+        s->end_stride = (uint32_t)end_stride;
+        for (int k = 0; k < 3; k++)
+            s->end[k] = (float *)w->end.ptr + ends * (uint64_t)k;
+    }
     args->image = image ? image : w->image.ptr;
     return VX_OK;
 }
@@ -275,6 +295,8 @@ bool vx__workspace_widen(struct vx__workspace *w, bool lidar)
         }
         widen(&w->room_touch_leaf, c->n_touch_leaf, &again);
         widen(&w->room_hit, c->n_hit_voxels, &again);
+        widen(&w->room_band, c->n_band, &again);
+        widen(&w->room_group, c->n_group, &again);
     }
     widen(&w->room_chunk, c->n_chunk, &again);
     widen(&w->room_word, c->n_word, &again);

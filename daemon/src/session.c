@@ -100,9 +100,12 @@ void vxd_session_doom(struct vxd_session *session, vx_err why, const char *words
     if (session->doomed)
         return;
     session->doomed = why;
+    if (session->leaving) /* it said BYE and does not wait for the answer */
+        return;
     ++session->server->n_ended[vxw_code_from_err(why)];
-    vxd_log(VXD_LOG_WARN, "session_doomed", "session=%llu code=%s why=\"%s\"",
-            (unsigned long long)session->serial, vx_err_name(why), words);
+    /* A client that ends without BYE is no fault of anybody's. */
+    vxd_log(why == VX_E_UNAVAILABLE ? VXD_LOG_DEBUG : VXD_LOG_WARN, "session_doomed",
+            "session=%llu code=%s why=\"%s\"", (unsigned long long)session->serial, vx_err_name(why), words);
 }
 
 bool vxd_sessions_sweep(struct vxd_server *server)

@@ -29,6 +29,7 @@ struct vxd_session {
     size_t queue_bytes;
 
     vx_err doomed; /* not VX_OK: ends as soon as nobody holds the pointer */
+    bool leaving;  /* said BYE */
 };
 
 /* NULL when the peer has none. */

@@ -141,7 +141,8 @@ VXK_FN void vxk_frame_gate(const struct vxk_frame_args *a, uint32_t i)
     (void)i;
     if (a->f.sensor == VXK_SENSOR_LIDAR)
         fits = fits && !n->table_full && n->n_touch_chunk * 2 <= s->touch_slots &&
-               n->n_touch_leaf <= s->room_touch_leaf && n->n_hit_voxels <= s->room_hit;
+               n->n_touch_leaf <= s->room_touch_leaf && n->n_hit_voxels <= s->room_hit &&
+               n->n_band <= s->room_band && n->n_group <= s->room_group;
     for (int k = 0; k < VXK_N_PAGE_KINDS; k++)
         fits = fits && n->n_new[k] <= a->n_fresh[k] && n->n_old[k] <= a->room_old[k];
     need = (uint64_t)n->n_new[VXK_PAGE_CHUNK] * sizeof(struct vxk_chunk) +
@@ -208,20 +209,12 @@ VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_fram
     }
 }
 
-/* Element: a record of a changed word: masks, prefix, pages, and its values, carried over or updated. */
-#define vxk_frame_leaf_args vxk_frame_args
-VXK_FN void vxk_frame_leaf(const struct vxk_frame_args *a, uint32_t i)
+/* The record of a leaf but its values; first: place of its first value in its word. */
+VXK_FN void vxk_leaf_masks(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t first,
+                           const uint64_t *active, const uint64_t *free_now, struct vxk_leaf *l)
 {
-    uint32_t where = a->s.record[i], cell = where & 63, first = a->s.value_of[where], n = 0;
-    uint32_t work = a->s.code[where] == VXK_CELL_WORK ? a->s.work_of[where] : VXK_NONE;
-    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
-    struct vxk_leaf *l = vxk_new_leaf(a, fw, cell);
-    int tile;
-    const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
-    const uint64_t *active = work != VXK_NONE ? &a->s.active[work * 8] : old->active,
-                   *free_now = work != VXK_NONE ? &a->s.free[work * 8] : old->free;
     uint64_t prefix = 0;
-    struct vxk_view view;
+    uint32_t n = 0;
     for (uint32_t x = 0; x < 8; x++) {
         l->active[x] = active[x];
         l->free[x] = free_now[x];
@@ -234,7 +227,23 @@ VXK_FN void vxk_frame_leaf(const struct vxk_frame_args *a, uint32_t i)
     l->first = (uint16_t)(n ? first & 255 : 0);
     for (uint32_t k = 0; k < 3; k++)
         l->page[k] = vxk_new_value_page(a, fw, first, n, k);
-    if (!n)
+}
+
+/* Element: a record of a changed word: masks, prefix, pages, and its values, carried over or updated. */
+#define vxk_frame_leaf_args vxk_frame_args
+VXK_FN void vxk_frame_leaf(const struct vxk_frame_args *a, uint32_t i)
+{
+    uint32_t where = a->s.record[i], cell = where & 63, first = a->s.value_of[where];
+    uint32_t work = a->s.code[where] == VXK_CELL_WORK ? a->s.work_of[where] : VXK_NONE;
+    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
+    struct vxk_leaf *l = vxk_new_leaf(a, fw, cell);
+    int tile;
+    const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
+    const uint64_t *active = work != VXK_NONE ? &a->s.active[work * 8] : old->active,
+                   *free_now = work != VXK_NONE ? &a->s.free[work * 8] : old->free;
+    struct vxk_view view;
+    vxk_leaf_masks(a, fw, first, active, free_now, l);
+    if (!l->n_active)
         return;
     view = vxk_view_cell(a, fw, cell, work == VXK_NONE ? 0 : work);
     for (uint32_t x = 0, rank = 0; x < 8; x++) {

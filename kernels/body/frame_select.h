@@ -44,7 +44,10 @@ VXK_FN struct vxk_look vxk_frame_look(const struct vxk_frame *f, const struct vx
     r += f->skew_reach;
     d = vxk_sqrt(q->x * q->x + q->y * q->y + q->z * q->z);
     o.b = vxk_bounds_none();
-    o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
+    o.found = o.whole = 0;
+    /* without carving: which cells rays hit is in the table of touched chunks, there is nothing to find */
+    if (f->carve)
+        o.found = vxk_lidar_bounds(f, s, q, r, by, &o.b, &o.whole);
     o.lo = d - r;
     o.hi = d + r;
     return o;

@@ -28,6 +28,8 @@ enum {
 };
 
 enum { VXK_ROW_STEPS = 4096 };
+/* Bins beside a row's ends in vxk_frame_space.end: as far as a normal's neighbours may lie, and a vector. */
+enum { VXK_END_APRON = 24 };
 enum { VXK_WEIGHT_CAP = 255 }; /* of a TSDF value, and of an observation */
 
 /* Markers in a depth or range array in voxels. */
@@ -203,6 +205,7 @@ struct vxk_frame_counters {
     uint32_t n_chunk, n_word,
         n_work; /* list lengths; more than a list's room: the host enlarges it and runs again */
     uint32_t n_touch_chunk, n_touch_leaf, n_hit_voxels, table_full;
+    uint32_t n_band, n_group;          /* of the lists below: struct vxk_band_group */
     uint32_t n_new[VXK_N_PAGE_KINDS];  /* pages that the new versions need */
     uint32_t n_old[VXK_N_PAGE_KINDS];  /* pages that they replace */
     uint32_t at_old[VXK_N_PAGE_KINDS]; /* cursors of the retired lists */
@@ -216,6 +219,13 @@ struct vxk_frame_counters {
     /* Boxes of the cells with active voxels and of all chunks (coordinates + 2^31).  Lower corners are
      * complemented, so that an empty box is all zero. */
     uint32_t leaf_not_min[3], leaf_max[3], chunk_not_min[3], chunk_max[3];
+};
+
+/* Observations of one cell's voxels by several rays, for backends that add them up cell by cell. */
+struct vxk_band_group {
+    uint32_t first, n;   /* in the list of observations; n = 0: nothing */
+    uint32_t word, cell; /* touched chunk's slot << 6 | word, cell */
+    uint32_t next;       /* of the same cell, or VXK_NONE */
 };
 
 /* Work space of a frame; rooms are what the lists hold at most. */
@@ -253,12 +263,17 @@ struct vxk_frame_space {
     uint32_t *hit_base;   /* [touched leaf] accumulators before it */
     uint64_t *hit_prefix; /* [touched leaf] hit voxels before mask word i (i = 1..7): 9 bits at 9 (i - 1) */
     uint64_t *acc;        /* [hit voxels] count << 40 | sum of (distance + 32768) */
+    /* CPU (kernels/cpu/README.md), else NULL */
+    uint32_t *band;               /* observations: voxel | (distance + 32768) << 9 */
+    struct vxk_band_group *group; /* of them */
+    float *end[3];                /* [height][end_stride] where the bins' rays end, voxels; NAN: nowhere */
     struct vxk_skew skew;
     uint32_t *dead; /* [room_chunk] versions that hold nothing */
     /* ids from the pool and back to it */
     const uint32_t *fresh[VXK_N_PAGE_KINDS];
     uint32_t *old[VXK_N_PAGE_KINDS];
-    uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit;
+    uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit, room_band, room_group;
+    uint32_t n_rays, end_stride;
 };
 
 /* A depth image whose lens bends, with pixels that are not to be used. */

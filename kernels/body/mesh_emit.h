@@ -9,6 +9,7 @@
 #define VXK_BODY_MESH_EMIT_H
 
 #include "mesh_mask.h"
+#include "query_tint.h"
 
 /* Vertices of a leaf before the one on the edge of voxel (x, bit = y << 3 | z) along an axis. */
 VXK_FN uint32_t vxk_mesh_rank(const struct vxk_mesh_leaf *l, uint32_t x, uint32_t bit, uint32_t axis)
@@ -165,6 +166,28 @@ VXK_FN void vxk_mesh_pack(const struct vxk_mesh_pack_args *a, uint32_t i)
         a->out[i].position[b] = (uint16_t)((uint32_t)v.voxel[b] * 256 + 128 + (b == v.axis ? v.f : 0u));
         a->out[i].normal[b] = (int16_t)vxk_rint(v.normal[b] * 32767.0f);
     }
+}
+
+/* Colour and label of the same vertices, between the two ends of their edges.  Element: as vxk_mesh_pack. */
+struct vxk_mesh_tints_args {
+    struct vxk_mesh_vertex_from from;
+    const uint64_t *chunk_key;
+    struct vxk_tint_answer *out; /* [batch vertices] */
+};
+VXK_FN void vxk_mesh_tints(const struct vxk_mesh_tints_args *a, uint32_t i)
+{
+    uint32_t chunk = a->from.place[a->from.first + (a->from.list[i] >> 11)] >> 12;
+    struct vxk_mesh_vertex v;
+    int32_t low[3];
+    float f[3];
+    vxk_mesh_make_vertex(&a->from, i, &v);
+    vxk_key_xyz(a->chunk_key[chunk], &low[0], &low[1], &low[2]);
+    for (int b = 0; b < 3; b++) {
+        low[b] = low[b] * 128 + v.voxel[b];
+        f[b] = b == v.axis ? (float)v.f / 256.0f : 0.0f;
+    }
+    vxk_tint_none(&a->out[i]);
+    vxk_tint_between(&a->from.samples.grid, low, f, &a->out[i]);
 }
 
 /* Triangles.  Element: batch leaf i >> 3, plane i & 7. */

@@ -17,13 +17,14 @@ struct vxk_mesh_record_head { /* core's vx_mesh_chunk */
     uint32_t n_vertices, n_triangles;
     uint16_t vertex_bytes, index_bytes;
 };
-enum { VXK_MESH_RECORD_HEAD = 24, VXK_MESH_RECORD_VERTEX = 12 };
+enum { VXK_MESH_RECORD_HEAD = 24 };
 
 struct vxk_mesh_records {
     struct vxk_cells c;
     const uint32_t *near;                 /* [chunks] as vxk_mesh_dirty's; bit 13: the chunk is made */
     const uint32_t *bases;                /* [chunks + 1][2] vertices and triangles before a chunk */
     const struct vxk_mesh_packed *vertex; /* [vertices] */
+    const struct vxk_tint_answer *tint;   /* [vertices], or NULL */
     const uint32_t *triangle;             /* [triangles][3] */
     uint32_t *above, *below;              /* [chunks][8] the chunk at +d, -d, or VXK_NONE */
     uint32_t *rank; /* [8 * vertices + 1] 1 where the chunk at -d from the owner uses it; then running sums */
@@ -32,7 +33,8 @@ struct vxk_mesh_records {
     uint64_t *sums;  /* [2] records, their vertices: zeros */
     uint8_t *body;
     uint32_t n_chunks, n_vertices;
-    uint32_t complete; /* chunks without triangles are left out */
+    uint32_t complete;     /* chunks without triangles are left out */
+    uint32_t vertex_bytes; /* a vertex, and its tint behind it */
 };
 
 /* The chunk in whose range of vertices (which = 0) or triangles (1) number i lies. */
@@ -117,7 +119,7 @@ VXK_FN void vxk_mesh_record_size(const struct vxk_mesh_record_size_args *a, uint
     }
     r->first[9 * i + 8] = n;
     if (r->near[i] >> 13 & 1 && (n_triangles || !r->complete)) {
-        bytes = VXK_MESH_RECORD_HEAD + (uint64_t)n * VXK_MESH_RECORD_VERTEX +
+        bytes = VXK_MESH_RECORD_HEAD + (uint64_t)n * r->vertex_bytes +
                 (((uint64_t)n_triangles * 3 * vxk_mesh_record_indices(n) + 3) & ~3ull);
         vxk_atomic_add64(&r->sums[0], 1);
         vxk_atomic_add64(&r->sums[1], n);
@@ -139,7 +141,7 @@ VXK_FN void vxk_mesh_record_heads(const struct vxk_mesh_record_heads_args *a, ui
     vxk_key_xyz(r->c.chunk_key[i], &head->chunk[0], &head->chunk[1], &head->chunk[2]);
     head->n_vertices = n;
     head->n_triangles = n_triangles;
-    head->vertex_bytes = VXK_MESH_RECORD_VERTEX;
+    head->vertex_bytes = (uint16_t)r->vertex_bytes;
     head->index_bytes = (uint16_t)vxk_mesh_record_indices(n);
     if (n_triangles & 1 && head->index_bytes == 2)
         *(uint16_t *)(void *)(r->body + r->at[i + 1] - 2) = 0;
@@ -157,6 +159,7 @@ VXK_FN void vxk_mesh_record_vertices(const struct vxk_mesh_record_vertices_args 
         const uint32_t *rank = r->rank + d * r->n_vertices;
         uint32_t c, n;
         struct vxk_mesh_packed v;
+        uint8_t *out;
         if (rank[i] == rank[i + 1])
             continue;
         c = r->below[8 * owner + d];
@@ -164,8 +167,10 @@ VXK_FN void vxk_mesh_record_vertices(const struct vxk_mesh_record_vertices_args 
         v = r->vertex[i];
         for (uint32_t b = 0; b < 3; b++)
             v.position[b] = (uint16_t)(v.position[b] + (d >> (2 - b) & 1) * 128 * 256);
-        *(struct vxk_mesh_packed *)(void *)(r->body + r->at[c] + VXK_MESH_RECORD_HEAD +
-                                            (uint64_t)n * VXK_MESH_RECORD_VERTEX) = v;
+        out = r->body + r->at[c] + VXK_MESH_RECORD_HEAD + (uint64_t)n * r->vertex_bytes;
+        *(struct vxk_mesh_packed *)(void *)out = v;
+        if (r->tint)
+            *(struct vxk_tint_answer *)(void *)(out + sizeof v) = r->tint[i];
     }
 }
 
@@ -177,7 +182,7 @@ VXK_FN void vxk_mesh_record_triangles(const struct vxk_mesh_record_triangles_arg
 {
     const struct vxk_mesh_records *r = &a->r;
     uint32_t c = vxk_mesh_record_chunk(r, 1, i), n = r->first[9 * c + 8], index = vxk_mesh_record_indices(n);
-    uint8_t *out = r->body + r->at[c] + VXK_MESH_RECORD_HEAD + (uint64_t)n * VXK_MESH_RECORD_VERTEX +
+    uint8_t *out = r->body + r->at[c] + VXK_MESH_RECORD_HEAD + (uint64_t)n * r->vertex_bytes +
                    (uint64_t)(i - r->bases[2 * c + 1]) * 3 * index;
     for (uint32_t k = 0; k < 3; k++) {
         uint32_t v = r->triangle[3 * (uint64_t)i + k], d = vxk_mesh_record_owner(r, c, v);

@@ -16,7 +16,7 @@
 enum { VXK_UNKNOWN_REPORT = 0, VXK_UNKNOWN_FREE = 1, VXK_UNKNOWN_OCCUPIED = 2 };
 enum {
     VXK_PATH_MOST = 4096, /* voxels between way-points */
-    VXK_PATH_WIDE = 32,   /* voxels: longer ways are not decided at a glance, and marched apart */
+    VXK_PATH_WIDE = 32,   /* voxels: longer ways are decided in pieces, and marched apart */
     VXK_PATH_GROUP = 8    /* places that are held against unknown space at once */
 };
 
@@ -255,17 +255,16 @@ VXK_FN int vxk_path_see(const struct vxk_query_path_args *a, const struct vxk_pa
     }
     return 1;
 }
-/* What is around a way, as vxk_around: where none of it, the sphere touches nothing, has no distance within R
- * and meets nothing unknown anywhere on it. */
-VXK_FN uint32_t vxk_path_around(const struct vxk_query_path_args *a, const struct vxk_path_glance *g)
+/* What is around the piece of a way within `half` of a spot, as vxk_around: where none of it, a sphere of
+ * that radius touches nothing, has no distance within R and meets nothing unknown anywhere on it. */
+VXK_FN uint32_t vxk_path_around(const struct vxk_query_path_args *a, const struct vxk_spot *m, float half,
+                                float radius)
 {
-    const struct vxk_spot *m = &g->middle;
     struct vxk_extent inner, outer;
     uint32_t all = a->unknown == VXK_UNKNOWN_FREE ? VXK_NEAR | VXK_HAS_OCCUPIED : VXK_AROUND_ALL;
-    float half = 0.5f * g->length + 0.1f, /* to any place of the way, and what rounding may add */
-        reach = half + g->radius + 0.5f;  /* ... to any voxel that counts as met */
-    if (g->length > (float)VXK_PATH_WIDE)
-        return all;
+    float reach;
+    half = half + 0.1f;           /* what rounding may add */
+    reach = half + radius + 0.5f; /* to any voxel that counts as met */
     for (int k = 0; k < 3; k++) { /* a distance comes from the voxels around a place's own */
         if (!(m->f[k] > -1e5f && m->f[k] < 1e5f) || m->v[k] < -134000000 || m->v[k] > 134000000)
             return all;
@@ -275,6 +274,20 @@ VXK_FN uint32_t vxk_path_around(const struct vxk_query_path_args *a, const struc
         outer.hi[k] = vxk_maxi(m->v[k] + (int32_t)vxk_floor(m->f[k] + reach) + 1, inner.hi[k]);
     }
     return vxk_around(&a->q, &inner, a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer) & all;
+}
+/* A way is decided piece by piece: how many it has, none of them longer than VXK_PATH_WIDE. */
+VXK_FN int32_t vxk_path_pieces(float length)
+{
+    return length > (float)VXK_PATH_WIDE ? (int32_t)vxk_ceil(length / (float)VXK_PATH_WIDE) : 1;
+}
+/* What is around a piece of several; everything where its middle is outside. */
+VXK_FN uint32_t vxk_path_around_piece(const struct vxk_query_path_args *a, const struct vxk_way *w,
+                                      int32_t piece, int32_t pieces)
+{
+    struct vxk_spot spot;
+    if (!vxk_way_at(w, ((float)piece + 0.5f) / (float)pieces, &spot))
+        return a->unknown == VXK_UNKNOWN_FREE ? VXK_NEAR | VXK_HAS_OCCUPIED : VXK_AROUND_ALL;
+    return vxk_path_around(a, &spot, 0.5f * w->length / (float)pieces, w->radius);
 }
 
 /* An element -> its path's answer, segment and sphere. */
@@ -301,7 +314,9 @@ VXK_FN void vxk_query_path_list(const struct vxk_query_path_args *a, uint32_t i)
         vxk_path_least(&o->outside, vxk_place_bits((float)segment));
         return;
     }
-    around = vxk_path_around(a, &g);
+    around = VXK_AROUND_ALL; /* of several pieces: each is looked at later */
+    if (vxk_path_pieces(g.length) == 1)
+        around = vxk_path_around(a, &g.middle, 0.5f * g.length, g.radius);
     if (!around || (around == VXK_HAS_UNKNOWN && vxk_place_bits((float)segment) > vxk_peek32(&o->unknown)))
         return;
     a->list[vxk_count_up(&a->counters->n)] = n << 3 | around;
@@ -319,16 +334,17 @@ VXK_FN int vxk_path_unknown(const struct vxk_query *q, const struct vxk_spot *sp
 }
 /* Where the sphere first meets unknown space, 0 .. 1: the first of evenly spread places, at most a voxel
  * apart, at which an unknown voxel's cube is within its radius and half of what lies between them; 2:
- * nowhere. A ball around several places first, since most of them meet nothing. */
+ * nowhere in this piece; 3: it leaves the voxel range.  A ball around several places first, since most of
+ * them meet nothing. */
 VXK_FN float vxk_path_meet(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,
-                           struct vxk_path_answer *o)
+                           int32_t piece, int32_t pieces, struct vxk_path_answer *o)
 {
-    int32_t n = (int32_t)vxk_ceil(w->length), k, last;
+    int32_t n = (int32_t)vxk_ceil(w->length), k, last, end = ((piece + 1) * n + pieces - 1) / pieces;
     float part = n ? w->length / (float)n : 0.0f, reach = w->radius + 0.5f * part;
     struct vxk_spot spot;
-    for (int32_t first = 0; first <= n; first = last + 1) {
+    for (int32_t first = piece * n / pieces; first <= end; first = last + 1) {
         float s = n ? (float)first / (float)n : 0.0f;
-        last = vxk_mini(first + VXK_PATH_GROUP - 1, n);
+        last = vxk_mini(first + VXK_PATH_GROUP - 1, end);
         if (vxk_path_over(o, (float)segment + s))
             return 2.0f;
         if (last > first && vxk_way_at(w, 0.5f * (float)(first + last) / (float)n, &spot) &&
@@ -338,7 +354,7 @@ VXK_FN float vxk_path_meet(const struct vxk_query_path_args *a, const struct vxk
             s = n ? (float)k / (float)n : 0.0f;
             if (!vxk_way_at(w, s, &spot)) {
                 vxk_path_least(&o->outside, vxk_place_bits((float)segment + s));
-                return 2.0f;
+                return 3.0f;
             }
             if (vxk_path_unknown(&a->q, &spot, reach))
                 return s;
@@ -363,17 +379,19 @@ VXK_FN void vxk_path_look(const struct vxk_query_path_args *a, const struct vxk_
     out->clear = (out->has ? vxk_min(d, (float)a->q.esdf.radius) : (float)a->q.esdf.radius) - w->radius;
     out->touches = (out->has && d <= w->radius) || out->state == VXK_STATE_OCCUPIED;
 }
-/* Marches until it touches something; *least = no surface is nearer to the sphere's skin anywhere on the way.
+/* Marches from s to `end` until it touches something; *least = no surface is nearer to the sphere's skin
+ * anywhere there.  False when it leaves the voxel range.
  * From a sample it goes half of its clearance, so that what lies between two is known to half of that; less
  * what a centre's distance may be off inside its voxel.  Where unknown space is reported, occupied voxels
  * that it surrounds have no surface: short steps. */
-VXK_FN void vxk_path_march(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,
-                           uint32_t sphere, uint32_t around, struct vxk_path_answer *o, float *least)
+VXK_FN int vxk_path_march(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,
+                          uint32_t sphere, float s, float end, uint32_t around, struct vxk_path_answer *o,
+                          float *least)
 {
     struct vxk_path_sample now, last;
     struct vxk_esdf_cursor cursor;
     struct vxk_spot spot;
-    float s = 0.0f, gone = 0.0f; /* gone: from the last sample, voxels */
+    float begin = s, gone = 0.0f; /* gone: from the last sample, voxels */
     int states = (around & VXK_HAS_OCCUPIED) != 0,
         careful = states && (around & VXK_HAS_UNKNOWN) && a->unknown == VXK_UNKNOWN_REPORT;
     vxk_esdf_cursor_init(&cursor);
@@ -382,30 +400,48 @@ VXK_FN void vxk_path_march(const struct vxk_query_path_args *a, const struct vxk
     for (;;) {
         float step, next;
         if (vxk_path_over(o, (float)segment + s))
-            return;
+            return 1;
         if (!vxk_way_at(w, s, &spot)) {
             vxk_path_least(&o->outside, vxk_place_bits((float)segment + s));
-            return;
+            return 0;
         }
         vxk_path_look(a, w, &spot, states, &cursor, &now);
         if (now.has)
             *least = vxk_min(*least, now.clear);
-        if (s > 0.0f && (now.has || last.has))
+        if (s > begin && (now.has || last.has))
             *least = vxk_min(*least, 0.5f * (last.clear + now.clear - gone));
         if (now.touches) {
             vxk_path_contact(o, (float)segment + s, sphere);
-            return;
+            return 1;
         }
-        if (s >= 1.0f || w->length <= 0.0f)
-            return;
+        if (s >= end || w->length <= 0.0f)
+            return 1;
         step = vxk_max(vxk_min(now.clear - 0.9f, 0.5f * now.clear), 0.25f);
         if (careful)
             step = vxk_min(step, now.state == VXK_STATE_UNKNOWN ? 0.5f : 1.0f);
-        next = vxk_min(s + step / w->length, 1.0f);
+        next = vxk_min(s + step / w->length, end);
         gone = (next - s) * w->length;
         s = next;
         last = now;
     }
+}
+/* A piece of a way, of which `around` is known.  False when it leaves the voxel range. */
+VXK_FN int vxk_path_piece(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,
+                          uint32_t sphere, int32_t piece, int32_t pieces, uint32_t around,
+                          struct vxk_path_answer *o, float *least)
+{
+    float from = (float)piece / (float)pieces, to = (float)(piece + 1) / (float)pieces, met = 2.0f;
+    int inside = 1;
+    if ((around & VXK_HAS_UNKNOWN) && vxk_place_bits((float)segment + from) <= vxk_peek32(&o->unknown))
+        met = vxk_path_meet(a, w, segment, piece, pieces, o);
+    if (met <= 1.0f) {
+        vxk_path_least(&o->unknown, vxk_place_bits((float)segment + met));
+        if (a->unknown == VXK_UNKNOWN_OCCUPIED)
+            vxk_path_contact(o, (float)segment + met, sphere);
+    }
+    if (around & (VXK_NEAR | VXK_HAS_OCCUPIED))
+        inside = vxk_path_march(a, w, segment, sphere, from, to, around, o, least);
+    return inside && met < 3.0f;
 }
 /* Element: an entry of the list, from `entry` on. */
 VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
@@ -414,18 +450,16 @@ VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
     struct vxk_path_answer *o = vxk_path_of(a, listed >> 3, &segment, &sphere, &path);
     struct vxk_way w;
     float least = 1e30f;
+    int32_t pieces;
     if (vxk_path_over(o, (float)segment) || !vxk_way_make(a, path, segment, sphere, &w))
         return;
-    if ((listed & VXK_HAS_UNKNOWN) && vxk_place_bits((float)segment) <= vxk_peek32(&o->unknown)) {
-        float met = vxk_path_meet(a, &w, segment, o);
-        if (met <= 1.0f) {
-            vxk_path_least(&o->unknown, vxk_place_bits((float)segment + met));
-            if (a->unknown == VXK_UNKNOWN_OCCUPIED)
-                vxk_path_contact(o, (float)segment + met, sphere);
-        }
+    pieces = vxk_path_pieces(w.length);
+    for (int32_t k = 0; k < pieces; k++) {
+        uint32_t around = pieces == 1 ? listed & VXK_AROUND_ALL : vxk_path_around_piece(a, &w, k, pieces);
+        if (vxk_path_over(o, (float)segment + (float)k / (float)pieces) ||
+            !vxk_path_piece(a, &w, segment, sphere, k, pieces, around, o, &least))
+            break;
     }
-    if (listed & (VXK_NEAR | VXK_HAS_OCCUPIED))
-        vxk_path_march(a, &w, segment, sphere, listed, o, &least);
     if (least < 1e29f)
         vxk_path_least(&o->clearance, vxk_order_of(least));
 }

@@ -47,28 +47,11 @@ VXK_FN void vxk_voxel_tint(const struct vxk_grid *g, const int32_t v[3], uint32_
     *label = g->labels ? g->labels[at] : 0;
 }
 
-/* Element: a point. */
-struct vxk_query_tints_args {
-    struct vxk_query q;  /* grid, offset_m, voxel_m */
-    const float *points; /* [n][3] */
-    struct vxk_tint_answer *out;
-};
-VXK_FN void vxk_query_tints(const struct vxk_query_tints_args *a, uint32_t i)
+/* Between the eight voxel centres from `low` on, at f (0 .. 1 on each axis). */
+VXK_FN void vxk_tint_between(const struct vxk_grid *g, const int32_t low[3], const float f[3],
+                             struct vxk_tint_answer *o)
 {
-    struct vxk_tint_answer *o = &a->out[i];
     double sum[3] = {0, 0, 0}, all = 0, heaviest = 0, most = 0;
-    int32_t low[3];
-    float f[3];
-    int ok = 1;
-    o->colour[0] = o->colour[1] = o->colour[2] = VXK_TINT_GREY;
-    o->label = o->weight = o->trust = 0;
-    o->reserved = 0;
-    for (int k = 0; k < 3; k++)
-        ok &= vxk_split(((double)a->points[3 * (uint64_t)i + (uint32_t)k] + a->q.offset_m[k]) / a->q.voxel_m -
-                            0.5,
-                        &low[k], &f[k]);
-    if (!ok)
-        return;
     for (uint32_t c = 0; c < 8; c++) {
         double share = 1;
         uint32_t colour, label;
@@ -80,7 +63,7 @@ VXK_FN void vxk_query_tints(const struct vxk_query_tints_args *a, uint32_t i)
         }
         if (!(share > 0))
             continue;
-        vxk_voxel_tint(&a->q.grid, v, &colour, &label);
+        vxk_voxel_tint(g, v, &colour, &label);
         if (vxk_colour_weight(colour)) {
             all += share;
             for (uint32_t k = 0; k < 3; k++)
@@ -98,6 +81,32 @@ VXK_FN void vxk_query_tints(const struct vxk_query_tints_args *a, uint32_t i)
     }
     for (uint32_t k = 0; k < 3 && all > 0; k++)
         o->colour[k] = (uint8_t)vxk_minu((uint32_t)(sum[k] / all * 0.5 + 0.5), 255);
+}
+VXK_FN void vxk_tint_none(struct vxk_tint_answer *o)
+{
+    o->colour[0] = o->colour[1] = o->colour[2] = VXK_TINT_GREY;
+    o->label = o->weight = o->trust = 0;
+    o->reserved = 0;
+}
+
+/* Element: a point. */
+struct vxk_query_tints_args {
+    struct vxk_query q;  /* grid, offset_m, voxel_m */
+    const float *points; /* [n][3] */
+    struct vxk_tint_answer *out;
+};
+VXK_FN void vxk_query_tints(const struct vxk_query_tints_args *a, uint32_t i)
+{
+    int32_t low[3];
+    float f[3];
+    int ok = 1;
+    vxk_tint_none(&a->out[i]);
+    for (int k = 0; k < 3; k++)
+        ok &= vxk_split(((double)a->points[3 * (uint64_t)i + (uint32_t)k] + a->q.offset_m[k]) / a->q.voxel_m -
+                            0.5,
+                        &low[k], &f[k]);
+    if (ok)
+        vxk_tint_between(&a->q.grid, low, f, &a->out[i]);
 }
 
 #endif

@@ -210,7 +210,7 @@ static vx_err cpu_fill(struct vxk_queue *q, void *dst, int byte, uint64_t bytes)
 }
 
 struct launch {
-    void (*run)(const void *args, uint32_t begin, uint32_t end);
+    vxk_cpu_run *run;
     const void *args;
 };
 
@@ -226,10 +226,10 @@ static vx_err cpu_launch(struct vxk_queue *q, enum vxk_kernel k, const void *arg
     struct vxk_cpu_dev *dev = cpu_dev(q->dev);
     uint32_t share = (uint32_t)vxk_workers_threads(dev->workers) * CHUNKS_A_THREAD;
     struct launch l;
-    if ((unsigned)k >= VXK_N_KERNELS || args_bytes != dev->table[k].args_bytes)
+    if ((unsigned)k >= VXK_N_KERNELS || args_bytes != dev->table->kernel[k].args_bytes)
         return VX_E_INVALID;
     q->n_launches++;
-    l.run = dev->table[k].run;
+    l.run = dev->tuned && dev->table->tuned[k] ? dev->table->tuned[k] : dev->table->kernel[k].run;
     l.args = args;
     vxk_workers_run(dev->workers, cpu_queue(q)->urgent, run_launch, &l, n, n / share + 1);
     return VX_OK;
@@ -364,19 +364,20 @@ static int usable_threads(void)
     return n < 1 ? 1 : n;
 }
 
-static const struct vxk_cpu_kernel *choose_table(void)
+static const struct vxk_cpu_table *choose_table(void)
 {
 #ifdef VXK_HAVE_AVX2
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
         __builtin_cpu_supports("popcnt"))
-        return vxk_cpu_table_avx2;
+        return &vxk_cpu_table_avx2;
 #endif
-    return vxk_cpu_table_baseline;
+    return &vxk_cpu_table_baseline;
 }
 
 vx_err vxk_cpu_open(int n_threads, struct vxk_dev **out, struct vx_detail *detail)
 {
+    const char *plain = getenv("VOXELD_CPU_TUNED");
     struct vxk_cpu_dev *d;
     vx_err err;
     *out = NULL;
@@ -391,6 +392,7 @@ vx_err vxk_cpu_open(int n_threads, struct vxk_dev **out, struct vx_detail *detai
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a CPU device");
     d->base.ops = &cpu_ops;
     d->table = choose_table();
+    d->tuned = !(plain && strcmp(plain, "0") == 0);
     vxk_blocks_init(&d->blocks, raw_alloc, raw_free, NULL, 1);
     err = vxk_workers_create(n_threads, &d->workers);
     if (err != VX_OK) {

@@ -12,7 +12,8 @@
 struct vxk_cpu_dev {
     struct vxk_dev base;
     struct vxk_workers *workers;
-    const struct vxk_cpu_kernel *table;
+    const struct vxk_cpu_table *table;
+    int tuned; /* its variants are used */
     struct vxk_blocks blocks;
 };
 

@@ -3,6 +3,10 @@
 
 #include "../body/kernels.h"
 #include "../vxk.h"
+#include "tuned_band.h"
+#include "tuned_beams.h"
+#include "tuned_cell.h"
+#include "tuned_normal.h"
 
 /* The arguments are copied so that the compiler knows that no store of the body changes them. */
 #define VXK_KERNEL(name)                                                                                     \
@@ -17,8 +21,24 @@
 #include "../body/kernels.def"
 #undef VXK_KERNEL
 
-const struct vxk_cpu_kernel VXK_TABLE[VXK_N_KERNELS] = {
+static const struct vxk_cpu_kernel kernels[VXK_N_KERNELS] = {
 #define VXK_KERNEL(name) {run_##name, sizeof(struct vxk_##name##_args)},
 #include "../body/kernels.def"
 #undef VXK_KERNEL
 };
+
+#define VXK_TUNED(name)                                                                                      \
+    static void tuned_##name(const void *args, uint32_t begin, uint32_t end)                                 \
+    {                                                                                                        \
+        vxk_cpu_##name((const struct vxk_##name##_args *)args, begin, end);                                  \
+    }
+#include "tuned.def"
+#undef VXK_TUNED
+
+static vxk_cpu_run *const tuned[VXK_N_KERNELS] = {
+#define VXK_TUNED(name) [VXK_K_##name] = tuned_##name,
+#include "tuned.def"
+#undef VXK_TUNED
+};
+
+const struct vxk_cpu_table VXK_TABLE = {kernels, tuned};

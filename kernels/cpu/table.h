@@ -10,12 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef void vxk_cpu_run(const void *args, uint32_t begin, uint32_t end);
+
 struct vxk_cpu_kernel {
-    void (*run)(const void *args, uint32_t begin, uint32_t end);
+    vxk_cpu_run *run;
     size_t args_bytes;
 };
+struct vxk_cpu_table {
+    const struct vxk_cpu_kernel *kernel; /* [VXK_N_KERNELS] */
+    vxk_cpu_run *const *tuned;           /* [VXK_N_KERNELS] variants (tuned.def), or NULL */
+};
 
-extern const struct vxk_cpu_kernel vxk_cpu_table_baseline[];
-extern const struct vxk_cpu_kernel vxk_cpu_table_avx2[]; /* x86-64 only */
+extern const struct vxk_cpu_table vxk_cpu_table_baseline;
+extern const struct vxk_cpu_table vxk_cpu_table_avx2; /* x86-64 only */
 
 #endif

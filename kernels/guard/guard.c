@@ -349,6 +349,7 @@ vx_err vxk_guard_open(int n_threads, struct vxk_dev **out, struct vx_detail *det
         free(d);
         return err;
     }
+    ((struct vxk_cpu_dev *)d->cpu)->tuned = 0; /* the bodies, as they are written */
     d->base.ops = &guard_ops;
     vxk_guard_memory_init(&d->memory);
     *out = &d->base;

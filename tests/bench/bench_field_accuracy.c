@@ -2,7 +2,8 @@
  * bench_field_accuracy.c - how true the distance field is, against the distance of an analytic scene.
  *
  * 20,000 random points that are not unknown, with -2 voxels < truth < R - 1 voxel: error of the distance, and
- * of its gradient; share of unknown among points in front of a surface, of any and of one that the map has;
+ * of its gradient, as it is answered, without the flag that says where there is none, and by differences over
+ * a voxel each way; share of unknown among points in front of a surface, of any and of one that the map has;
  * points deeper than a voxel that are called free; how many of the unknown ones any frame looked through. The
  * same for a 26-neighbour chamfer over the same sites, the usual approximation.  One JSON line on stdout;
  * exit 1 when a bar is missed.  The bar on unknown space (10 %) is held against surfaces that the map has
@@ -46,6 +47,8 @@ struct errors {
 
 struct figures {
     struct errors exact, chamfer;
+    struct errors unflagged;    /* the interpolated field's gradient also where it is said to have none */
+    struct errors over_a_voxel; /* the same by differences over a voxel each way */
     uint32_t n_front, n_front_unknown;   /* points in front of a surface */
     uint32_t n_seen, n_seen_unknown;     /* those of them whose surface the map has */
     uint32_t n_looked, n_looked_unknown; /* those that some frame looked through */
@@ -381,10 +384,37 @@ static void note(struct errors *e, double distance, double truth, const double g
     }
 }
 
+/* A place, and two steps each way along every axis from it. */
+enum { SMALL_STEP, VOXEL_STEP, N_STEPS, N_ASKED = 1 + 6 * N_STEPS };
+static const double step_voxels[N_STEPS] = {0.05, 1};
+
+/* Slope of the interpolated distances over a step, of unit length; 0, 0, 0 where one of them is none. */
+static void slope(const struct vx_point_answer a[N_ASKED], int step, double out[3])
+{
+    double n = 0;
+    for (int k = 0; k < 3; k++) {
+        const struct vx_point_answer *low = &a[1 + 6 * step + 2 * k], *high = low + 1;
+        out[k] = (double)high->distance_m - (double)low->distance_m; /* NaN where there is none */
+        n += out[k] * out[k];
+    }
+    for (int k = 0; k < 3; k++)
+        out[k] = n > 0 ? out[k] / sqrt(n) : 0;
+}
+
+static vx_err ask(struct vx_map *map, const double p[3], double voxel_m, struct vx_point_answer a[N_ASKED],
+                  struct vx_detail *detail)
+{
+    float points[N_ASKED][3] = {{0}};
+    for (int step = 0; step < N_STEPS; step++)
+        for (int k = 0; k < 6; k++)
+            points[1 + 6 * step + k][k / 2] = (float)((k % 2 ? 1 : -1) * step_voxels[step] * voxel_m);
+    return vx_query_points(map, NULL, p, points[0], N_ASKED, a, NULL, detail);
+}
+
 /* One point; true when it is one of those that are judged. */
 static bool judge(const struct scene *scene, const struct vx_map_params *params, const struct grid *g,
-                  const struct views *views, double reach, const double p[3], const struct vx_point_answer *a,
-                  struct figures *f)
+                  const struct views *views, double reach, const double p[3],
+                  const struct vx_point_answer a[N_ASKED], struct figures *f)
 {
     const double voxel = params->voxel_size_m, truth = scene_sdf(scene, p[0], p[1], p[2]) / voxel;
     double want[3], got[3], v[3], d;
@@ -410,7 +440,12 @@ static bool judge(const struct scene *scene, const struct vx_map_params *params,
         v[k] = (p[k] - params->origin_m[k]) / voxel;
     }
     /* a point without a distance is said to be at the end of reach */
-    note(&f->exact, a->status & VX_Q_DISTANCE ? (double)a->distance_m / voxel : reach, truth, got, want);
+    d = a->status & VX_Q_DISTANCE ? (double)a->distance_m / voxel : reach;
+    note(&f->exact, d, truth, got, want);
+    slope(a, SMALL_STEP, got);
+    note(&f->unflagged, d, truth, got, want);
+    slope(a, VOXEL_STEP, got);
+    note(&f->over_a_voxel, d, truth, got, want);
     if (chamfer_at(g, v, &d, got))
         note(&f->chamfer, d, truth, got, want);
     return true;
@@ -424,14 +459,13 @@ static vx_err measure(struct vx_map *map, const struct scene *scene, const struc
     uint32_t n = 0;
     VX_TRY_RET(vx_map_get_info(map, &info));
     for (uint32_t tries = 0; n < WANTED && tries < MOST_TRIES; tries++) {
-        const float zero[3] = {0, 0, 0};
-        struct vx_point_answer a;
+        struct vx_point_answer a[N_ASKED];
         double p[3];
         for (int k = 0; k < 3; k++)
             p[k] =
                 info.active_min_m[k] + random_number(&seed) * (info.active_max_m[k] - info.active_min_m[k]);
-        VX_TRY_RET(vx_query_points(map, NULL, p, zero, 1, &a, NULL, detail));
-        n += judge(scene, &info.params, g, views, info.esdf_radius_voxels, p, &a, f);
+        VX_TRY_RET(ask(map, p, info.params.voxel_size_m, a, detail));
+        n += judge(scene, &info.params, g, views, info.esdf_radius_voxels, p, a, f);
     }
     if (n < WANTED)
         return vx_fail(detail, VX_E_INVALID, "workload", "only %u of %d points can be judged", n,
@@ -465,6 +499,8 @@ static bool report(const struct options *o, struct figures *f)
            f->n_front_unknown ? 1 - (double)f->n_looked_unknown / f->n_front_unknown : 0,
            f->n_looked ? (double)f->n_looked_unknown / f->n_looked : 0);
     print_errors("exact", &f->exact);
+    print_errors("exact_unflagged", &f->unflagged);
+    print_errors("exact_over_a_voxel", &f->over_a_voxel);
     print_errors("chamfer", &f->chamfer);
     printf(",\"bars\":\"%s\"}\n", ok ? "met" : "missed");
     return ok;
@@ -489,6 +525,8 @@ static vx_err run(const struct options *o, bool *ok, struct vx_detail *detail)
 fail:
     views_fini(&views);
     bench_samples_fini(&f.exact.error);
+    bench_samples_fini(&f.unflagged.error);
+    bench_samples_fini(&f.over_a_voxel.error);
     bench_samples_fini(&f.chamfer.error);
     free(g.stored);
     free(g.chamfer);

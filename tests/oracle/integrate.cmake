@@ -1,8 +1,8 @@
 # The frame pipeline against a double-precision reference.
 vx_test(oracle_integrate LABELS oracle
   SOURCES oracle/oracle_integrate.c oracle/observe_depth.c oracle/observe_lidar.c LIBS vx_core_testing ARGS cpu 2)
-# Weights of pixels, on the other backends too; the last one without tuned kernels.
-foreach(how guard cuda cuda_bodies)
+# Weights of pixels, on every backend; the last one without tuned kernels.
+foreach(how cpu guard cuda cuda_bodies)
   string(REGEX REPLACE "_.*" "" backend ${how})
   set(labels oracle)
   set(environment)

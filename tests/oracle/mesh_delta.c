@@ -27,6 +27,8 @@ struct view {
 static void integrate(struct vx_map *map, const struct view *v, int64_t stamp_ns)
 {
     static float image[WIDTH * HEIGHT];
+    static uint8_t colour[WIDTH * HEIGHT][3],
+        label[WIDTH * HEIGHT]; /* of the box, and of stripes on the wall */
     const double f = 0.9 * WIDTH;
     struct vx_frame frame = {.sensor = VX_DEPTH,
                              .stamp_ns = stamp_ns,
@@ -42,6 +44,7 @@ static void integrate(struct vx_map *map, const struct view *v, int64_t stamp_ns
                              .max_range_m = 6,
                              .no_return_value = NAN};
     struct vx_frame_result result;
+    struct vx_map_info info;
 
     frame.pose[0].position_m[0] = v->x_m;
     frame.pose[0].rotation_xyzw[1] = sin(v->turn / 2);
@@ -51,10 +54,21 @@ static void integrate(struct vx_map *map, const struct view *v, int64_t stamp_ns
         const double dx = cos(v->turn) * a + sin(v->turn), dz = cos(v->turn) - sin(v->turn) * a;
         double t = dz > 1e-3 ? v->wall_m / dz : INFINITY;
         const double t_box = (v->wall_m - 1.0) / dz;
-        if (v->box && dz > 1e-3 && fabs(v->x_m + t_box * dx - v->box_x_m) < 0.35 && fabs(t_box * b) < 0.3)
+        const bool on_box =
+            v->box && dz > 1e-3 && fabs(v->x_m + t_box * dx - v->box_x_m) < 0.35 && fabs(t_box * b) < 0.3;
+        if (on_box)
             t = t_box;
         image[i] = t < 5.9 ? (float)t : INFINITY;
+        label[i] = on_box ? 9 : (uint8_t)(1 + i % 3);
+        colour[i][0] = on_box ? 250 : (uint8_t)(7 * i % WIDTH);
+        colour[i][1] = (uint8_t)(i / WIDTH * 3);
+        colour[i][2] = (uint8_t)(stamp_ns % 251);
     }
+    ck_ok(vx_map_get_info(map, &info));
+    if (info.params.colour)
+        frame.colour = colour[0];
+    if (info.params.label)
+        frame.label = label;
     ck_ok(vx_map_integrate(map, &frame, &result, NULL));
 }
 
@@ -112,12 +126,58 @@ static void must_have_all(const struct client *c, struct vx_map *map, const char
     mesh_store_fini(&all.store);
 }
 
+/* Colours and labels of the vertices are those of their places; maps without them send none. */
+static void must_have_tints(const struct client *c, struct vx_map *map)
+{
+    struct vx_map_info info;
+    const struct vx_map_params *p = &info.params;
+    uint32_t n_coloured = 0, n_labelled = 0;
+    bool has;
+
+    ck_ok(vx_map_get_info(map, &info));
+    has = p->colour || p->label;
+    for (size_t i = 0; i < c->store.n; i++) {
+        struct vx_mesh_chunk h;
+        double corner_m[3];
+        memcpy(&h, c->store.pieces[i].bytes, sizeof h);
+        ck_assert_uint_eq(h.vertex_bytes, has ? 20 : 12);
+        for (int a = 0; a < 3; a++)
+            corner_m[a] = p->origin_m[a] + 128 * p->voxel_size_m * h.chunk[a];
+        for (uint32_t v = 0; has && v < h.n_vertices; v += 7) {
+            const uint8_t *at = c->store.pieces[i].bytes + sizeof h + (size_t)v * h.vertex_bytes;
+            uint16_t position[3];
+            struct vx_tint got, want;
+            float point[3];
+            bool half_way = false;
+            memcpy(position, at, sizeof position);
+            memcpy(&got, at + 12, sizeof got);
+            for (int a = 0; a < 3; a++)
+                point[a] = (float)(position[a] / 256.0 * p->voxel_size_m);
+            ck_ok(vx_query_tints(map, NULL, corner_m, point, 1, &want, NULL, NULL));
+            for (int a = 0; a < 3; a++) /* a float's place is not quite the vertex's: others may have a say */
+                ck_assert_int_le(abs(got.colour[a] - (got.weight ? want.colour[a] : 128)), got.weight > 0);
+            for (int a = 0; a < 3; a++) /* half-way between two labels a float may choose the other */
+                half_way |= abs((position[a] - 128) % 256 - 128) < 4;
+            if (!half_way && got.label)
+                ck_assert_uint_eq(got.label, want.label);
+            n_coloured += got.weight > 0;
+            n_labelled += got.label > 0;
+        }
+    }
+    ck_assert(!p->colour || n_coloured > 100);
+    ck_assert(!p->label || n_labelled > 100);
+}
+
 /* ------------------------------------------------------------------ tests */
 
 static const struct {
     enum vx_mode mode;
     uint32_t min_weight;
-} kinds[] = {{VX_TSDF, 0}, {VX_OCCUPANCY, 0}, {VX_TSDF, 3}};
+    bool colour, label;
+} kinds[] = {{VX_TSDF, 0, false, false},
+             {VX_OCCUPANCY, 0, false, true},
+             {VX_TSDF, 3, false, false},
+             {VX_TSDF, 0, true, true}};
 
 /* The guard protects every page anew for every frame; an emulated GPU counts threads. */
 static bool slow_backend(void)
@@ -133,12 +193,15 @@ START_TEST(boxes_come_and_go)
 {
     struct vx_device *d = test_device(1ull << 30);
     struct vx_map_params p = test_params(0.05, kinds[_i].mode);
-    struct vx_map *map = test_map(d, &p), *copy;
+    struct vx_map *map, *copy;
     struct client c[3] = {{.n_complete = 0}};
     uint64_t seed = test_seed + (uint64_t)_i;
     uint32_t n_unchanged = 0;
     FILE *file = tmpfile();
 
+    p.colour = kinds[_i].colour;
+    p.label = kinds[_i].label;
+    map = test_map(d, &p);
     for (int k = 0; k < 3; k++)
         c[k].since.min_weight = kinds[_i].min_weight;
     const int step = slow_backend() ? 7 : 1;
@@ -163,6 +226,7 @@ START_TEST(boxes_come_and_go)
     ck_assert_uint_eq(c[0].n_complete, 1);
     ck_assert_uint_eq(c[1].n_complete, 1);
     ck_assert_uint_gt(c[0].store.n, 3);
+    must_have_tints(&c[0], map);
     update(&c[0], map); /* nothing happened */
     n_unchanged = c[0].n_named;
     ck_assert(n_unchanged == 0 && c[0].n_cells == 0 && c[0].n_looked == 0);

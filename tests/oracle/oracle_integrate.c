@@ -647,9 +647,10 @@ END_TEST
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("integrate");
-    ck_add(s, weights, slow ? 1 : N_WEIGHT);
-    if (argc > 3 && !strcmp(argv[3], "weights"))
+    if (argc > 3 && !strcmp(argv[3], "weights")) {
+        ck_add(s, weights, slow ? 1 : N_WEIGHT);
         return core_test_main(argc, argv, s);
+    }
     ck_add(s, depth, slow ? 2 : N_DEPTH);
     ck_add(s, lidar, slow ? 1 : N_LIDAR);
     ck_add(s, small, N_SMALL);

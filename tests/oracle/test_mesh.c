@@ -451,6 +451,73 @@ START_TEST(chunks_alone)
 }
 END_TEST
 
+/* One voxel changes where words and chunks meet, with only some of the eight cells around there: whoever has
+ * the mesh from before and takes in what is named has what he would get anew. */
+START_TEST(one_voxel_at_a_border)
+{
+    const int n_trials = backend == VXK_CPU ? 3000 : 300;
+    struct vx_map_params p = plain;
+    struct grid_fixture *f;
+    uint64_t seed = 4000 + (uint64_t)_i;
+    uint32_t n_elsewhere = 0;
+
+    p.mode = _i ? VX_OCCUPANCY : VX_TSDF;
+    f = grid_fixture_create(backend, 2, &p, 0);
+    for (int trial = 0; trial < n_trials; trial++) {
+        const int border = trial % 3; /* axis */
+        struct mesh_store kept = {.n = 0}, anew = {.n = 0};
+        struct vx_mesh_since since = {.epoch = 0};
+        struct vx_mesh_chunks c;
+        char words[MESH_STORE_WORDS];
+        int32_t corner[3], v[3], chunk[3];
+        struct vx_reply reply;
+        uint32_t octants = (uint32_t)(grid_fixture_random(&seed) & grid_fixture_random(&seed)) & 255;
+
+        for (int a = 0; a < 3; a++) /* corners of words, and of chunks along one axis at least */
+            corner[a] = (a == border ? 128 : 32) * (int32_t)(grid_fixture_random(&seed) % 4 - 1);
+        grid_fixture_clear(f);
+        octants |= 1u << trial % 8;
+        for (int32_t k = 0; k < 512; k++) {
+            const int32_t d[3] = {k / 64 - 4, k / 8 % 8 - 4, k % 8 - 4};
+            const uint32_t octant = (d[0] >= 0) << 2 | (d[1] >= 0) << 1 | (d[2] >= 0);
+            if (octants >> octant & 1 && grid_fixture_uniform(&seed, 0, 1) < 0.95)
+                grid_fixture_set(f, corner[0] + d[0], corner[1] + d[1], corner[2] + d[2], VXK_ACTIVE,
+                                 vxk_tsdf_pack((int32_t)grid_fixture_uniform(&seed, -20000, 20000), 3));
+        }
+        grid_fixture_publish(f);
+        grid_fixture_date(f);
+        ck_assert_int_eq(vx_mesh_get_chunks(grid_fixture_map(f), NULL, &since, &c, &reply, NULL), VX_OK);
+        ck_assert(mesh_store_apply(&kept, c.body, c.body_bytes, c.n_chunks, c.complete, words));
+        vx_mesh_chunks_fini(&c);
+
+        for (int a = 0; a < 3; a++)
+            v[a] = corner[a] + (int32_t)(grid_fixture_random(&seed) % 4) - 2;
+        grid_fixture_set(f, v[0], v[1], v[2], VXK_ACTIVE,
+                         vxk_tsdf_pack((int32_t)grid_fixture_uniform(&seed, -20000, 20000), 2));
+        grid_fixture_publish(f);
+        since.epoch = reply.epoch;
+        ck_assert_int_eq(vx_mesh_get_chunks(grid_fixture_map(f), NULL, &since, &c, NULL, NULL), VX_OK);
+        ck_assert(!c.complete);
+        ck_assert(mesh_store_apply(&kept, c.body, c.body_bytes, c.n_chunks, c.complete, words));
+        n_elsewhere += c.n_chunks > 1;
+        vx_mesh_chunks_fini(&c);
+        since.epoch = 0;
+        ck_assert_int_eq(vx_mesh_get_chunks(grid_fixture_map(f), NULL, &since, &c, NULL, NULL), VX_OK);
+        ck_assert(mesh_store_apply(&anew, c.body, c.body_bytes, c.n_chunks, c.complete, words));
+        vx_mesh_chunks_fini(&c);
+        ck_assert_msg(mesh_store_same(&kept, &anew, chunk),
+                      "trial %d: voxel %d %d %d changed, octants %x round %d %d %d, and the mesh of chunk "
+                      "%d %d %d was not named",
+                      trial, v[0], v[1], v[2], octants, corner[0], corner[1], corner[2], chunk[0], chunk[1],
+                      chunk[2]);
+        mesh_store_fini(&kept);
+        mesh_store_fini(&anew);
+    }
+    ck_assert_uint_gt(n_elsewhere, (uint32_t)n_trials / 4);
+    ck_assert_uint_eq(grid_fixture_destroy(f), 0);
+}
+END_TEST
+
 START_TEST(refusals)
 {
     struct grid_fixture *f = grid_fixture_create(backend, 2, &plain, 0);
@@ -483,6 +550,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, ball, 0, 4);
     tcase_add_loop_test(t, random_signs, 0, (int)(sizeof randoms / sizeof *randoms));
+    tcase_add_loop_test(t, one_voxel_at_a_border, 0, 2);
     tcase_add_loop_test(t, chunks_alone, 0, (int)(sizeof randoms / sizeof *randoms));
     tcase_add_test(t, same_everywhere);
     tcase_add_test(t, shift_changes_nothing);

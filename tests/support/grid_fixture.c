@@ -32,7 +32,7 @@ struct vx_map {
     uint8_t uuid[16];
     struct vxk_dev *dev;
     struct vxk_grid grid;
-    uint64_t epoch;
+    uint64_t epoch, dated; /* dated: grid_fixture_date, 0 = not */
     uint32_t n_chunks, n_records;
     uint64_t n_active;
     uint32_t *sorted; /* versions in key order */
@@ -150,6 +150,7 @@ int grid_fixture_get(const struct grid_fixture *f, int32_t x, int32_t y, int32_t
 
 void grid_fixture_clear(struct grid_fixture *f)
 {
+    f->map.dated = 0;
     f->n_cells = 0;
     memset(f->table, 0, f->slots * sizeof *f->table);
 }
@@ -387,6 +388,11 @@ void grid_fixture_publish(struct grid_fixture *f)
     free(m.values);
 }
 
+void grid_fixture_date(struct grid_fixture *f)
+{
+    f->map.dated = f->map.epoch;
+}
+
 enum vxk_backend grid_fixture_backend(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "cpu";
@@ -475,7 +481,7 @@ vx_err vx__snapshot_pin(struct vx_map *map, struct vx__snapshot *out)
     memset(out, 0, sizeof *out);
     out->grid = map->grid;
     out->epoch = map->epoch;
-    out->buried_epoch = map->epoch; /* nothing here dates what is gone */
+    out->buried_epoch = vx__map_buried_epoch(map);
     out->newest_stamp_ns = (int64_t)map->epoch * 1000;
     out->n_leaves = map->n_records;
     out->n_voxels = map->n_active;
@@ -483,9 +489,10 @@ vx_err vx__snapshot_pin(struct vx_map *map, struct vx__snapshot *out)
     return VX_OK;
 }
 
+/* Nothing here dates what is gone. */
 uint64_t vx__map_buried_epoch(struct vx_map *map)
 {
-    return map->epoch;
+    return map->dated ? map->dated : map->epoch;
 }
 
 void vx__snapshot_release(struct vx_map *map, struct vx__snapshot *snapshot)

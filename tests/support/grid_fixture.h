@@ -35,6 +35,10 @@ void grid_fixture_each(const struct grid_fixture *f,
                        void *context);
 /* Copies the host's voxels to the device as a new epoch. */
 void grid_fixture_publish(struct grid_fixture *f);
+/* From the newest epoch on, until the next clear, words say when they changed for all that do: the caller
+ * sees to it that none becomes empty.  Without this call readers are told that chunks may have gone unseen.
+ */
+void grid_fixture_date(struct grid_fixture *f);
 
 /* Device memory that readers hold at this moment, and the highest of scratch + held so far. */
 uint64_t grid_fixture_held(const struct grid_fixture *f);

@@ -62,11 +62,12 @@ static void meet(const struct vxk_query_path_args *a, const struct vxk_way *w, u
     }
 }
 
-static void march(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment,
-                  bool careful, struct said *out)
+/* The piece s .. end. */
+static void march(const struct vxk_query_path_args *a, const struct vxk_way *w, uint32_t segment, float s,
+                  float end, bool careful, struct said *out)
 {
-    const float most = (float)a->q.esdf.radius;
-    float s = 0, gone = 0, clear, before = 0;
+    const float most = (float)a->q.esdf.radius, begin = s;
+    float gone = 0, clear, before = 0;
     bool has_before = false;
     struct vxk_esdf_cursor cursor;
 
@@ -83,18 +84,18 @@ static void march(const struct vxk_query_path_args *a, const struct vxk_way *w, 
         clear = (has ? fminf(d, most) : most) - w->radius;
         if (has)
             out->least = fminf(out->least, clear);
-        if (s > 0 && (has || has_before))
+        if (s > begin && (has || has_before))
             out->least = fminf(out->least, 0.5f * (before + clear - gone));
         if ((has && d <= w->radius) || state == VXK_STATE_OCCUPIED) {
             out->contact = fminf(out->contact, (float)segment + s);
             return;
         }
-        if (s >= 1 || w->length <= 0)
+        if (s >= end || w->length <= 0)
             return;
         step = fmaxf(fminf(clear - 0.9f, 0.5f * clear), 0.25f);
         if (careful)
             step = fminf(step, state == VXK_STATE_UNKNOWN ? 0.5f : 1.0f);
-        next = fminf(s + step / w->length, 1);
+        next = fminf(s + step / w->length, end);
         gone = (next - s) * w->length;
         s = next;
         before = clear;
@@ -109,19 +110,27 @@ static struct said way(const struct vxk_query_path_args *a, uint32_t path, uint3
     const struct vxk_path_leg *leg = &a->legs[path * a->n_segments + segment];
     struct vxk_path_glance g;
     struct vxk_way w;
-    uint32_t around;
 
     if (!vxk_way_make(a, path, segment, sphere, &w) || !vxk_path_see(a, leg, sphere, &g)) {
         out.outside = (float)segment;
         return out;
     }
-    around = vxk_path_around(a, &g); /* occupied pieces without a surface are looked for where some may be */
     if (a->unknown != VX_UNKNOWN_FREE)
         meet(a, &w, segment, voxels, &out);
     if (a->unknown == VX_UNKNOWN_OCCUPIED)
         out.contact = out.unknown;
-    march(a, &w, segment,
-          a->unknown == VX_UNKNOWN_REPORT && (around & VXK_HAS_OCCUPIED) && (around & VXK_HAS_UNKNOWN), &out);
+    const int32_t pieces = vxk_path_pieces(w.length);
+    for (int32_t k = 0; k < pieces; k++) {
+        const float from = (float)k / (float)pieces, to = (float)(k + 1) / (float)pieces;
+        /* occupied pieces without a surface are looked for where some may be */
+        const uint32_t around = pieces == 1 ? vxk_path_around(a, &g.middle, 0.5f * g.length, g.radius)
+                                            : vxk_path_around_piece(a, &w, k, pieces);
+        march(a, &w, segment, from, to,
+              a->unknown == VX_UNKNOWN_REPORT && (around & VXK_HAS_OCCUPIED) && (around & VXK_HAS_UNKNOWN),
+              &out);
+        if (out.outside < INFINITY && out.outside <= (float)segment + to)
+            break;
+    }
     return out;
 }
 

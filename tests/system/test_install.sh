@@ -28,6 +28,14 @@ until "$prefix/bin/voxelctl" --ipc-dir "$work" stats >/dev/null 2>&1; do
     kill -0 "$daemon" 2>/dev/null || { cat "$work/voxeld.log"; exit 1; }
 done
 LD_LIBRARY_PATH=$library "$work/wall" "$work"
+# The Python client, where its modules are.
+python=$prefix/share/voxeld/python
+[ -f "$python/voxeld.py" ] && [ -f "$python/voxeld.desc" ]
+for program in python3 /usr/bin/python3; do
+    "$program" -c 'import zmq, numpy, google.protobuf' 2>/dev/null || continue
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$python VOXELD_IPC_DIR=$work "$program" -c 'import voxeld; print(voxeld.Client().server)'
+    break
+done
 kill -TERM "$daemon"
 wait "$daemon"
 daemon=''

@@ -109,12 +109,20 @@ static vx_err make_chunk(const struct record *r, uint64_t epoch, struct vxc_mesh
                          struct vx_detail *detail)
 {
     const size_t n_indices = (size_t)r->n_triangles * 3;
-    struct vxc_mesh_vertex *vertices = malloc(r->n_vertices * sizeof *vertices + n_indices * 4 + 1);
+    const bool tinted = r->vertex_bytes >= sizeof(struct vxc_mesh_vertex) + sizeof(struct vxc_tint);
+    const size_t tint_bytes = tinted ? r->n_vertices * sizeof(struct vxc_tint) : 0;
+    struct vxc_mesh_vertex *vertices =
+        malloc(r->n_vertices * sizeof *vertices + n_indices * 4 + tint_bytes + 1);
     if (!vertices)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a chunk of %u triangles", r->n_triangles);
     uint32_t *triangles = (uint32_t *)(void *)(vertices + r->n_vertices);
-    for (uint32_t v = 0; v < r->n_vertices; v++)
-        memcpy(&vertices[v], r->vertices + (size_t)v * r->vertex_bytes, sizeof *vertices);
+    struct vxc_tint *tints = (struct vxc_tint *)(void *)(triangles + n_indices);
+    for (uint32_t v = 0; v < r->n_vertices; v++) {
+        const uint8_t *from = r->vertices + (size_t)v * r->vertex_bytes;
+        memcpy(&vertices[v], from, sizeof *vertices);
+        if (tinted)
+            memcpy(&tints[v], from + sizeof *vertices, sizeof *tints);
+    }
     for (size_t i = 0; i < n_indices; i++) {
         uint16_t narrow = 0;
         if (r->index_bytes == 2) {
@@ -132,6 +140,7 @@ static vx_err make_chunk(const struct record *r, uint64_t epoch, struct vxc_mesh
     *out = (struct vxc_mesh_chunk){.n_vertices = r->n_vertices,
                                    .n_triangles = r->n_triangles,
                                    .vertices = vertices,
+                                   .tints = tinted ? tints : NULL,
                                    .triangles = triangles,
                                    .epoch = epoch};
     memcpy(out->chunk, r->chunk, sizeof out->chunk);
@@ -315,7 +324,7 @@ static uint32_t number_of(struct welder *w, const int64_t at[3], bool *fresh)
 }
 
 /* Room for n vertices at most and n_triangles: one block for the mesh. */
-static vx_err make_room(struct welder *w, struct vxc_mesh *out, uint64_t n, uint64_t n_triangles,
+static vx_err make_room(struct welder *w, struct vxc_mesh *out, uint64_t n, uint64_t n_triangles, bool tinted,
                         uint32_t **numbers, uint64_t most, struct vx_detail *detail)
 {
     uint64_t slots = 64;
@@ -325,7 +334,7 @@ static vx_err make_room(struct welder *w, struct vxc_mesh *out, uint64_t n, uint
     w->at = malloc((n + 1) * sizeof *w->at);
     w->slots = calloc(slots, sizeof *w->slots);
     *numbers = malloc((most + 1) * sizeof **numbers);
-    out->memory = malloc(n * 24 + n_triangles * 12 + 1);
+    out->memory = malloc(n * (24 + (tinted ? sizeof *out->tints : 0)) + n_triangles * 12 + 1);
     if (w->at && w->slots && *numbers && out->memory)
         return VX_OK;
     return vx_fail(detail, VX_E_NOMEM, "", "no memory for a mesh of %llu triangles",
@@ -334,8 +343,8 @@ static vx_err make_room(struct welder *w, struct vxc_mesh *out, uint64_t n, uint
 
 /* Adds a chunk; vertices and normals go to floats [3] each, relative to voxel `base`. */
 static void weld_chunk(const struct vxc_mesh_follower *f, const struct vxc_mesh_chunk *c, struct welder *w,
-                       const int64_t base[3], float *vertices, float *normals, uint32_t *numbers,
-                       uint32_t *triangles)
+                       const int64_t base[3], float *vertices, float *normals, struct vxc_tint *tints,
+                       uint32_t *numbers, uint32_t *triangles)
 {
     for (uint32_t v = 0; v < c->n_vertices; v++) {
         int64_t at[3];
@@ -343,6 +352,8 @@ static void weld_chunk(const struct vxc_mesh_follower *f, const struct vxc_mesh_
         for (int a = 0; a < 3; a++)
             at[a] = (int64_t)c->chunk[a] * 128 * 256 + c->vertices[v].position[a];
         numbers[v] = number_of(w, at, &fresh);
+        if (tints && fresh)
+            tints[numbers[v]] = c->tints[v];
         for (int a = 0; a < 3 && fresh; a++) {
             const size_t i = 3 * (size_t)numbers[v] + (size_t)a;
             vertices[i] = (float)((double)(at[a] - base[a] * 256) / 256 * f->voxel_m);
@@ -357,6 +368,7 @@ vx_err vxc_mesh_weld(const struct vxc_mesh_follower *f, struct vxc_mesh *out, st
 {
     struct welder w = {.at = NULL};
     uint64_t n = 0, n_triangles = 0, most = 0;
+    bool tinted = true; /* a map has them everywhere or nowhere */
     uint32_t *numbers = NULL;
     int64_t base[3] = {0, 0, 0};
     vx_err err = VX_OK;
@@ -366,6 +378,7 @@ vx_err vxc_mesh_weld(const struct vxc_mesh_follower *f, struct vxc_mesh *out, st
         n += f->chunks[i].n_vertices;
         n_triangles += f->chunks[i].n_triangles;
         most = f->chunks[i].n_vertices > most ? f->chunks[i].n_vertices : most;
+        tinted = tinted && f->chunks[i].tints;
         for (int a = 0; a < 3; a++)
             if (i == 0 || f->chunks[i].chunk[a] * 128ll < base[a])
                 base[a] = f->chunks[i].chunk[a] * 128ll;
@@ -377,15 +390,17 @@ vx_err vxc_mesh_weld(const struct vxc_mesh_follower *f, struct vxc_mesh *out, st
                        (unsigned long long)n_triangles);
     if (!n)
         return VX_OK;
-    VX_TRY(make_room(&w, out, n, n_triangles, &numbers, most, detail));
+    VX_TRY(make_room(&w, out, n, n_triangles, tinted, &numbers, most, detail));
     float *vertices = out->memory, *normals = vertices + 3 * n;
     uint32_t *triangles = (uint32_t *)(void *)(normals + 3 * n);
+    struct vxc_tint *tints = tinted ? (struct vxc_tint *)(void *)(triangles + 3 * n_triangles) : NULL;
     for (size_t i = 0, done = 0; i < f->n_chunks; done += f->chunks[i++].n_triangles)
-        weld_chunk(f, &f->chunks[i], &w, base, vertices, normals, numbers, triangles + 3 * done);
+        weld_chunk(f, &f->chunks[i], &w, base, vertices, normals, tints, numbers, triangles + 3 * done);
     out->n_vertices = w.n;
     out->n_triangles = (uint32_t)n_triangles;
     out->vertices = vertices;
     out->normals = normals;
+    out->tints = tints;
     out->triangles = triangles;
 fail:
     free(w.at);

@@ -35,7 +35,8 @@ struct vx_mesh_chunk {   /* 24 bytes */
     int32_t chunk[3];    /* of 128^3 voxels: voxel coordinate >> 7 */
     uint32_t n_vertices; /* 0: the chunk has no surface (any more) */
     uint32_t n_triangles;
-    uint16_t vertex_bytes; /* of a vertex: 12 */
+    uint16_t vertex_bytes; /* of a vertex: 12, or 20 in maps with colours or labels: a struct vx_tint behind
+                              the normal */
     uint16_t index_bytes;  /* of a number in a triangle: 2 up to 65536 vertices, else 4; the triangles are
                               filled up to a multiple of 4 bytes */
 };

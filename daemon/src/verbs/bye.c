@@ -8,6 +8,7 @@ void vxd_verb_bye(struct vxd_server *server, struct vxd_session *session, struct
     header.req_id = in->header->req_id;
     header.body_case = VOXELD__V1__HEADER__BODY_BYE;
     header.bye = &bye;
+    session->leaving = true;
     vxd_send(session, &header, NULL, 0, 0);
     vxd_session_end(session, "BYE");
 }

@@ -66,6 +66,21 @@ def checksums():
         check(voxeld.crc32c(data) == int(joined[0]) ^ voxeld.crc32c(data[half:]) or half == 0, f"CRC32C of {n} bytes")
 
 
+def golden():
+    """Today's messages as C packs them are read, and packed again to the same bytes."""
+    n = 0
+    with open(os.path.join(ROOT, "tests/golden/messages.hex"), encoding="ascii") as file:
+        for line in file:
+            name, data = line.split()[0].split("/")[0], bytes.fromhex(line.split()[1])
+            if data[:4] != b"VXP1":
+                continue  # the body of STATS_REPLY
+            header = voxeld._Header.FromString(data[16:])
+            check(header.WhichOneof("body") == name and voxeld._TYPES[name] == int.from_bytes(data[6:8], "little"), f"type of {line[:40]}")
+            check(header.SerializeToString(deterministic=True) == data[16:], f"bytes of {line[:40]}")
+            n += 1
+    check(n > 30, f"{n} golden messages")
+
+
 # Poses whose quaternions have exact length 1, so that Python and C send the same numbers.
 POSES = [(0.1 * i, -0.05 * i, 0.25, *q) for i, q in enumerate([(0, 0, 0, 1), (0.5, 0.5, 0.5, 0.5), (0, 0.6, 0, 0.8), (0, 0, 1, 0)])]
 
@@ -263,6 +278,7 @@ def daemon_dies(client):
 def main():
     client = start_daemon()
     checksums()
+    golden()
     same_map_as_voxelctl(client)
     same_answers_as_voxelctl(client)
     refusals(client)

@@ -254,5 +254,7 @@ shapes
 rm -f "$out"/*
 pipes
 interrupted_writing
+check "clients that end as they should are called doomed: $(grep -m 1 session_doomed "$work/voxeld.log")" \
+    [ "$(grep -c session_doomed "$work/voxeld.log")" -eq 0 ]
 dies
 finish 'voxelctl outputs'

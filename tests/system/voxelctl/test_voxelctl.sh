@@ -265,6 +265,9 @@ results() {
     expect 0 '[1-9][0-9]* % of it shows the map' ctl view room --png "$work/view.png" --size 160x120
     check "size of view.png: $(png_size "$work/view.png")" [ "$(png_size "$work/view.png")" = 160x120 ]
     expect 0 '"hit_fraction":' ctl --json view room --png "$work/view.png" --size 64x48 --eye 0,0,1.2 --target 1,0,1
+    epoch=$(ctl --json map info room | sed 's/.*"epoch":\([0-9]*\).*/\1/')
+    expect 0 "\"epoch\":$epoch,\"newest_epoch\":$epoch," ctl --json view room --png "$work/view.png" --depth "$work/depth.png" \
+        --normals "$work/normals.png" --size 64x48
     expect 2 'do not make a camera' ctl view room --png "$work/view.png" --eye 0,0,1 --target 0,0,2
     expect 2 "quaternion's length" ctl view room --png "$work/view.png" --pose 0,0,1,0,0,0,2
     check "part files are left behind" [ -z "$(find "$work" -name '*.part-*')" ]

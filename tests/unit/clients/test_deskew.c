@@ -217,6 +217,8 @@ START_TEST(poses_of_the_scans)
     next_is(r, 2, both, NULL);
     vxc_reader_close(r);
     const struct vxc_reader_options on = {.deskew = VXC_DESKEW_ON};
+    set_bytes("a.xyz32", "123456789abc", 12);
+    set_refuses("a.xyz32", &on, VX_E_INVALID, "a set of xyz32 has no times for its points");
     scan("0.pcd", "intensity", 'F', 4, TENTHS);
     r = set_open("", &on);
     set_next_refused(r, VX_E_NOT_FOUND, "its points have no times");

@@ -151,6 +151,10 @@ START_TEST(refused)
     vxc_reader_close(r);
     o.weight_white = 0.5;
     set_refuses("", &o, VX_E_INVALID, "must be 1 to 1e9");
+    o.weight_white = 255;
+    o.weights = NULL;
+    set_refuses("", &o, VX_E_INVALID, "without them it has no use");
+    o.weights = "w/*.png";
     o.weight_white = 0;
     o.format = VXC_XYZ32;
     set_text("a.xyz32", "123456789abc");

@@ -342,6 +342,42 @@ START_TEST(the_table_grows)
 }
 END_TEST
 
+/* Epochs are counted in 32 bits: behind the last one frames are refused with words, and everything else goes
+ * on. */
+START_TEST(epochs_end)
+{
+    struct vx_device *d = test_device(64 << 20);
+    struct vx_map_params p = test_params(0.05, VX_TSDF);
+    struct vx_map *map = test_map(d, &p);
+    struct test_frame t;
+    struct vx_frame_result result;
+    struct vx_detail detail = {0};
+    uint64_t seed = test_seed + 9;
+    uint8_t before[32], after[32];
+    ck_ok(feed(map, &seed, 2, ORIGIN, 0));
+    map->epoch = VX__MAX_FRAME_EPOCH - 2;
+    ck_ok(feed(map, &seed, 2, ORIGIN, 0));
+    ck_ok(feed(map, &seed, 2, ORIGIN, 0));
+    ck_assert_uint_eq(map->epoch, VX__MAX_FRAME_EPOCH);
+    ck_device(d, &map, 1, "at the last epoch");
+    ck_ok(vx_map_digest(map, before, NULL));
+    test_any_frame(&t, &seed, 2, ORIGIN, 0);
+    ck_assert_int_eq(vx_map_integrate(map, &t.f, &result, &detail), VX_E_EXHAUSTED);
+    ck_assert_str_eq(detail.field, "epochs");
+    ck_assert_ptr_nonnull(strstr(detail.text, "export it"));
+    ck_ok(vx_map_digest(map, after, NULL));
+    ck_assert_mem_eq(before, after, sizeof before);
+    ck_ok(vx_map_clear(map));
+    ck_assert_int_eq(vx_map_integrate(map, &t.f, &result, &detail), VX_E_EXHAUSTED);
+    map->epoch = map->cleared_epoch = UINT32_MAX - 1;
+    ck_assert_int_eq(vx_map_clear(map), VX_E_EXHAUSTED);
+    test_frame_fini(&t);
+    vx_map_destroy(map);
+    ck_device(d, NULL, 0, "after the last epoch");
+    vx_device_close(d);
+}
+END_TEST
+
 /* Lists that overflow run again with more room: the map must not show it. */
 START_TEST(overflows_do_not_show)
 {
@@ -452,6 +488,7 @@ int main(int argc, char **argv)
     ck_add(s, overflows_do_not_show, slow ? 1 : 4);
     ck_add(s, the_end_of_the_range, 1);
     ck_add(s, clear_begins_anew, 1);
+    ck_add(s, epochs_end, 1);
     /* large maps: the guard changes their pages' protection at every launch, ThreadSanitizer learns nothing
      * new */
     if (!slow && (argc < 2 || strcmp(argv[1], "guard") != 0)) {

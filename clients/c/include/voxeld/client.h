@@ -484,6 +484,7 @@ struct vxc_mesh_chunk {
     int32_t chunk[3];
     uint32_t n_vertices, n_triangles;
     const struct vxc_mesh_vertex *vertices; /* [n_vertices] */
+    const struct vxc_tint *tints;           /* [n_vertices] colours and labels; NULL: the map has none */
     const uint32_t *triangles;              /* [n_triangles][3] */
     uint64_t epoch; /* of the answer that brought it: who draws it does so anew when it is newer */
 };
