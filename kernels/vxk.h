@@ -126,6 +126,7 @@ enum { VXK_MAX_ARGS = 2048 };
 
 struct vxk_dev {
     const struct vxk_ops *ops;
+    enum vxk_backend backend;
 };
 struct vxk_queue {
     struct vxk_dev *dev;

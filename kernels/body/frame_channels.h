@@ -102,36 +102,47 @@ VXK_FN uint32_t vxk_ray_reading(const struct vxk_frame *f, uint32_t ray)
                                             : ray;
 }
 
+/* The reading of a pixel, VXK_NONE: none. */
+VXK_FN uint32_t vxk_pixel_reading(const struct vxk_frame_args *a, int32_t at)
+{
+    int32_t v = at / a->f.width, u = at - v * a->f.width;
+    if (!a->clean.bent)
+        return (uint32_t)at;
+    return vxk_bent_pixel(a, &u, &v) ? (uint32_t)(v * a->f.width + u) : VXK_NONE;
+}
+/* What an observation of its surface is worth. */
+VXK_FN uint32_t vxk_pixel_weight(int32_t sample_weight)
+{
+    return vxk_minu(((uint32_t)sample_weight + 3) / 4, VXK_CHANNEL_WEIGHT);
+}
+
+/* The reading of the ray that owns a hit voxel, VXK_NONE: none.  place: of its accumulator. */
+VXK_FN uint32_t vxk_owner_reading(const struct vxk_frame_args *a, uint32_t place)
+{
+    uint32_t claim = place == VXK_NONE ? 0 : a->channels.owner[place];
+    return claim ? vxk_ray_reading(&a->f, VXK_OWNER_RAYS - (claim & VXK_OWNER_RAYS)) : VXK_NONE;
+}
+
 /* The reading whose colour and label voxel n takes, VXK_NONE: none.  It is voxel k of a row in the band. */
 VXK_FN uint32_t vxk_tint_reading(const struct vxk_frame_args *a, const struct vxk_view *view,
                                  const struct vxk_row *row, uint32_t n, uint32_t *weight)
 {
-    const struct vxk_frame *f = &a->f;
-    uint32_t k = n & 7, place, claim;
-    int32_t at, u, v;
+    uint32_t k = n & 7;
     *weight = 1;
-    if (f->sensor == VXK_SENSOR_LIDAR) {
-        place = vxk_hit_place(&a->s, view->hit, n);
-        claim = place == VXK_NONE ? 0 : a->channels.owner[place];
-        return claim ? vxk_ray_reading(f, VXK_OWNER_RAYS - (claim & VXK_OWNER_RAYS)) : VXK_NONE;
-    }
+    if (a->f.sensor == VXK_SENSOR_LIDAR)
+        return vxk_owner_reading(a, vxk_hit_place(&a->s, view->hit, n));
     if (row->thin >> k & 1) /* it is held by the edge of a surface that another pixel shows */
         return VXK_NONE;
-    at = row->pixel[k];
-    *weight = vxk_minu(((uint32_t)a->s.sample[at].weight + 3) / 4, VXK_CHANNEL_WEIGHT);
-    if (!a->clean.bent)
-        return (uint32_t)at;
-    v = at / f->width;
-    u = at - v * f->width;
-    return vxk_bent_pixel(a, &u, &v) ? (uint32_t)(v * f->width + u) : VXK_NONE;
+    *weight = vxk_pixel_weight(a->s.sample[row->pixel[k]].weight);
+    return vxk_pixel_reading(a, row->pixel[k]);
 }
 
-VXK_FN struct vxk_tint vxk_tint_of(const struct vxk_frame_args *a, const struct vxk_view *view,
-                                   const struct vxk_row *row, uint32_t n)
+/* What reading i says; it may be VXK_NONE. */
+VXK_FN struct vxk_tint vxk_tint_of(const struct vxk_frame_args *a, uint32_t i, uint32_t weight)
 {
     struct vxk_tint o;
-    uint32_t i = vxk_tint_reading(a, view, row, n, &o.weight);
     o.has_colour = o.label = 0;
+    o.weight = weight;
     if (i == VXK_NONE)
         return o;
     if (a->colours)
@@ -139,6 +150,31 @@ VXK_FN struct vxk_tint vxk_tint_of(const struct vxk_frame_args *a, const struct 
     if (a->labels && a->channels.label)
         o.label = a->channels.label[i];
     return o;
+}
+
+/* A voxel's channels. */
+struct vxk_channel_values {
+    uint32_t colour, label;
+};
+/* dice: of the voxel in this frame. */
+VXK_FN void vxk_tint_merge(struct vxk_channel_values *v, const struct vxk_tint *o, uint64_t dice)
+{
+    if (o->has_colour)
+        v->colour = vxk_colour_merge(v->colour, o->colour, o->weight, vxk_mix64(dice));
+    if (o->label)
+        v->label = vxk_label_merge(v->label, o->label, o->weight);
+}
+/* Where the dice of a cell's voxels begin. */
+VXK_FN uint64_t vxk_channels_salt(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
+                                  uint32_t cell)
+{
+    return vxk_mix64(a->channels.salt ^ a->s.chunk[fw->chunk >> 6].key) + (fw->chunk & 63) * 32768u +
+           cell * 512;
+}
+/* Does the frame bring any? */
+VXK_FN int vxk_brings_channels(const struct vxk_channels *c)
+{
+    return c->colour || c->intensity || c->label;
 }
 
 /* Channels of a plane as they were; the values before it may have moved it. */
@@ -156,20 +192,16 @@ VXK_FN void vxk_channels_copy(const struct vxk_frame_args *a, const struct vxk_l
     }
 }
 
-/* A voxel's channels. */
-struct vxk_channel_values {
-    uint32_t colour, label;
-};
 /* Those of active voxel n before the frame; observed: the frame sees it. */
 VXK_FN struct vxk_channel_values vxk_old_channels(const struct vxk_frame_args *a,
-                                                  const struct vxk_frame_word *fw, uint32_t cell,
-                                                  const struct vxk_leaf *old, uint32_t n, uint32_t observed)
+                                                  const struct vxk_fading *fading, const struct vxk_leaf *old,
+                                                  uint32_t n, uint32_t observed)
 {
     uint64_t from = vxk_leaf_value_index(old, vxk_leaf_rank(old, n));
     struct vxk_channel_values o;
     int dead = 0;
-    if (fw->flags & VXK_WORD_STALE) /* it may have faded away and be back by this frame */
-        vxk_old_value(a, fw, cell, a->g.values[from], n, observed, &dead);
+    if (fading->flags & VXK_WORD_STALE) /* it may have faded away and be back by this frame */
+        vxk_faded(a, fading, a->g.values[from], n, observed, &dead);
     o.colour = !dead && a->colours ? a->g.colours[from] : 0;
     o.label = !dead && a->labels ? a->g.labels[from] : 0;
     return o;
@@ -179,16 +211,15 @@ VXK_FN struct vxk_channel_values vxk_old_channels(const struct vxk_frame_args *a
 #define vxk_frame_channels_args vxk_frame_args
 VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
 {
-    const struct vxk_channels *c = &a->channels;
     uint32_t where = a->s.record[i >> 3], x = i & 7, cell = where & 63, rank;
     uint32_t work = a->s.code[where] == VXK_CELL_WORK ? a->s.work_of[where] : VXK_NONE;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
     const struct vxk_leaf *now = vxk_new_leaf(a, fw, cell), *old;
-    const int brings = c->colour || c->intensity || c->label,
+    const int brings = vxk_brings_channels(&a->channels),
               looks = (brings || fw->flags & VXK_WORD_STALE) && !(fw->flags & VXK_WORD_QUIET);
-    const uint64_t salt =
-        vxk_mix64(c->salt ^ a->s.chunk[fw->chunk >> 6].key) + (fw->chunk & 63) * 32768u + cell * 512;
+    const uint64_t salt = vxk_channels_salt(a, fw, cell);
     struct vxk_view view;
+    struct vxk_fading fading;
     struct vxk_row rows[8];
     int tile;
     if (!now->active[x])
@@ -200,6 +231,7 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
     }
     rank = vxk_leaf_rank(now, x << 6);
     view = vxk_view_cell(a, fw, cell, work);
+    fading = vxk_fading_of(a, fw, cell);
     vxk_observe_plane(a, &view, x, looks ? vxk_rows_of(now->active[x]) : 0, rows);
     for (uint32_t y = 0; y < 8; y++) {
         const struct vxk_row *row = &rows[y];
@@ -209,13 +241,11 @@ VXK_FN void vxk_frame_channels(const struct vxk_frame_args *a, uint32_t i)
             uint64_t to = vxk_leaf_value_index(now, rank++);
             struct vxk_channel_values v = {0, 0};
             if (old && old->active[x] >> (n & 63) & 1)
-                v = vxk_old_channels(a, fw, cell, old, n, (row->band | row->near | row->free) >> k & 1);
+                v = vxk_old_channels(a, &fading, old, n, (row->band | row->near | row->free) >> k & 1);
             if (brings && row->band >> k & 1) {
-                struct vxk_tint o = vxk_tint_of(a, &view, row, n);
-                if (o.has_colour)
-                    v.colour = vxk_colour_merge(v.colour, o.colour, o.weight, vxk_mix64(salt + n));
-                if (o.label)
-                    v.label = vxk_label_merge(v.label, o.label, o.weight);
+                uint32_t weight, reading = vxk_tint_reading(a, &view, row, n, &weight);
+                struct vxk_tint o = vxk_tint_of(a, reading, weight);
+                vxk_tint_merge(&v, &o, salt + n);
             }
             if (a->colours)
                 a->colours[to] = v.colour;

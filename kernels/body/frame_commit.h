@@ -177,13 +177,13 @@ VXK_FN uint32_t vxk_new_value_page(const struct vxk_frame_args *a, const struct 
 }
 
 /* Values of the plane x of a leaf that the frame says something about, from place `rank` on. */
-VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell,
+VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_fading *fading,
                            const struct vxk_view *view, const struct vxk_leaf *now,
                            const struct vxk_leaf *old, int tile, uint32_t x, uint32_t rank)
 {
     struct vxk_row rows[8];
     int gone;
-    vxk_observe_plane(a, view, x, fw->flags & VXK_WORD_QUIET ? 0 : vxk_rows_of(now->active[x]), rows);
+    vxk_observe_plane(a, view, x, fading->flags & VXK_WORD_QUIET ? 0 : vxk_rows_of(now->active[x]), rows);
     for (uint32_t y = 0; y < 8; y++) {
         const struct vxk_row *row = &rows[y];
         uint32_t on = (uint32_t)(now->active[x] >> (8 * y)) & 255;
@@ -194,8 +194,8 @@ VXK_FN void vxk_leaf_plane(const struct vxk_frame_args *a, const struct vxk_fram
             int state = VXK_UNKNOWN;
             if (old && old->active[x] >> (n & 63) & 1) {
                 int dead;
-                v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
-                                  n, (row->band | row->near | row->free) >> k & 1, &dead);
+                v = vxk_faded(a, fading, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))], n,
+                              (row->band | row->near | row->free) >> k & 1, &dead);
                 state = dead ? VXK_UNKNOWN : VXK_ACTIVE;
             } else if (tile || (old && old->free[x] >> (n & 63) & 1)) {
                 state = VXK_FREE;
@@ -242,14 +242,16 @@ VXK_FN void vxk_frame_leaf(const struct vxk_frame_args *a, uint32_t i)
     const uint64_t *active = work != VXK_NONE ? &a->s.active[work * 8] : old->active,
                    *free_now = work != VXK_NONE ? &a->s.free[work * 8] : old->free;
     struct vxk_view view;
+    struct vxk_fading fading;
     vxk_leaf_masks(a, fw, first, active, free_now, l);
     if (!l->n_active)
         return;
     view = vxk_view_cell(a, fw, cell, work == VXK_NONE ? 0 : work);
+    fading = vxk_fading_of(a, fw, cell);
     for (uint32_t x = 0, rank = 0; x < 8; x++) {
         uint32_t more = vxk_popc64(l->active[x]);
         if (work != VXK_NONE && a->s.seen[work * 8 + x])
-            vxk_leaf_plane(a, fw, cell, &view, l, old, tile, x, rank);
+            vxk_leaf_plane(a, &fading, &view, l, old, tile, x, rank);
         else /* as it was; the values before it may have moved it */
             for (uint32_t k = 0, from = more ? vxk_leaf_rank(old, x << 6) : 0; k < more; k++)
                 a->values[vxk_leaf_value_index(l, rank + k)] =

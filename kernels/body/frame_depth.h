@@ -362,14 +362,13 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
     }
 }
 
-#define vxk_frame_smooth_args vxk_frame_args
-VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
+/* The sums of the n readings of a strip, which begins at column u0 of a row. */
+VXK_FN_WOVEN void vxk_smooth_sum(const struct vxk_frame_args *a, int row, int u0, int n,
+                                 struct vxk_smooth_strip *o)
 {
     const struct vxk_frame *f = &a->f;
-    const float *inverse = a->s.inverse;
-    const int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP, width = f->width;
-    const int n = vxk_mini(VXK_STRIP, width - u0);
-    const float *at = inverse + row * width + u0;
+    const int width = f->width;
+    const float *at = a->s.inverse + row * width + u0;
     float most = 0.0f;
     struct vxk_smooth_strip s;
     struct vxk_smooth_sums t;
@@ -400,6 +399,16 @@ VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
     vxk_store8(s.sqx, t.sqx);
     vxk_store8(s.sqy, t.sqy);
     vxk_store_bits8(s.pairs, t.pairs);
+    *o = s;
+}
+
+#define vxk_frame_smooth_args vxk_frame_args
+VXK_FN void vxk_frame_smooth(const struct vxk_frame_args *a, uint32_t i)
+{
+    const int row = (int)i / a->f.n_strips, u0 = ((int)i - row * a->f.n_strips) * VXK_STRIP;
+    const int n = vxk_mini(VXK_STRIP, a->f.width - u0);
+    struct vxk_smooth_strip s;
+    vxk_smooth_sum(a, row, u0, n, &s);
     vxk_smooth_end(a, row, u0, n, &s);
 }
 

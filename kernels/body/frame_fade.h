@@ -116,29 +116,51 @@ VXK_FN uint32_t vxk_fade_word(const struct vxk_frame_args *a, uint64_t key, uint
     return age > VXK_FADE_FREE ? flags | VXK_WORD_UNFREE : flags;
 }
 
-/* Old value of active voxel n of a cell, faded to the present; *dead = 1 when nothing is left.  observed: the
+/* How the values of a cell fade in this commit. */
+struct vxk_fading {
+    uint32_t flags; /* of its word, VXK_WORD_* */
+    uint32_t from;  /* tick up to which they have faded; only where the word is STALE */
+    int32_t at[3];  /* its first voxel, map coordinates; only where a region meets the word */
+};
+VXK_FN struct vxk_fading vxk_fading_of(const struct vxk_frame_args *a, const struct vxk_frame_word *fw,
+                                       uint32_t cell)
+{
+    const struct vxk_frame_chunk *c = &a->s.chunk[fw->chunk >> 6];
+    struct vxk_fading o;
+    o.flags = fw->flags;
+    o.from = 0;
+    o.at[0] = o.at[1] = o.at[2] = 0;
+    if (o.flags & VXK_WORD_STALE)
+        o.from = a->g.chunks[c->old].word[fw->chunk & 63].tick;
+    if (o.flags & VXK_WORD_GUARD) {
+        vxk_fade_base(c->key, fw->chunk & 63, o.at);
+        o.at[0] += (int32_t)(cell >> 4 << 3);
+        o.at[1] += (int32_t)((cell >> 2 & 3) << 3);
+        o.at[2] += (int32_t)((cell & 3) << 3);
+    }
+    return o;
+}
+
+/* Value v of active voxel n of the cell, faded to the present; *dead = 1 when nothing is left.  observed: the
  * frame sees the voxel. */
-VXK_FN uint32_t vxk_old_value(const struct vxk_frame_args *a, const struct vxk_frame_word *fw, uint32_t cell,
-                              uint32_t v, uint32_t n, uint32_t observed, int *dead)
+VXK_FN uint32_t vxk_faded(const struct vxk_frame_args *a, const struct vxk_fading *p, uint32_t v, uint32_t n,
+                          uint32_t observed, int *dead)
 {
     const struct vxk_fade *d = &a->fade;
-    const struct vxk_frame_chunk *c = &a->s.chunk[fw->chunk >> 6];
-    uint32_t from, to = d->spare && observed ? d->before : d->tick;
+    uint32_t to = d->spare && observed ? d->before : d->tick;
     *dead = 0;
-    if (!(fw->flags & VXK_WORD_STALE))
+    if (!(p->flags & VXK_WORD_STALE))
         return v;
-    from = a->g.chunks[c->old].word[fw->chunk & 63].tick;
-    if (fw->flags & VXK_WORD_GUARD) {
+    if (p->flags & VXK_WORD_GUARD) {
         int32_t at[3];
-        vxk_fade_base(c->key, fw->chunk & 63, at);
-        at[0] += (int32_t)(cell >> 4 << 3 | n >> 6);
-        at[1] += (int32_t)((cell >> 2 & 3) << 3 | (n >> 3 & 7));
-        at[2] += (int32_t)((cell & 3) << 3 | (n & 7));
+        at[0] = p->at[0] + (int32_t)(n >> 6);
+        at[1] = p->at[1] + (int32_t)(n >> 3 & 7);
+        at[2] = p->at[2] + (int32_t)(n & 7);
         for (uint32_t k = 0; k < d->n_regions; k++)
             if (vxk_region_holds(&d->region[k], at))
                 return v;
     }
-    return from < to ? vxk_fade_value(a->f.mode, v, n, from, to, dead) : v;
+    return p->from < to ? vxk_fade_value(a->f.mode, v, n, p->from, to, dead) : v;
 }
 
 #endif

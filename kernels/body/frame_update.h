@@ -604,6 +604,7 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
     struct vxk_view view = vxk_view_cell(a, fw, cell, i);
     int tile, gone;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
+    const struct vxk_fading fading = vxk_fading_of(a, fw, cell);
     const uint32_t fades = fw->flags & VXK_WORD_STALE, quiet = fw->flags & VXK_WORD_QUIET;
     if (a->f.sensor == VXK_SENSOR_DEPTH && !quiet)
         vxk_cell_looks(a, fw, cell, look, may);
@@ -635,8 +636,8 @@ VXK_FN void vxk_frame_cell(const struct vxk_frame_args *a, uint32_t i)
             moved |= (uint64_t)(row->near | row->free) << (8 * y);
             for (through = (fades ? ~0u : row->free) & had; through; through &= through - 1) {
                 uint32_t k = vxk_ctz32(through), n = x << 6 | y << 3 | k, v;
-                v = vxk_old_value(a, fw, cell, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))],
-                                  n, (row->band | row->near | row->free) >> k & 1, &gone);
+                v = vxk_faded(a, &fading, a->g.values[vxk_leaf_value_index(old, vxk_leaf_rank(old, n))], n,
+                              (row->band | row->near | row->free) >> k & 1, &gone);
                 if (gone) {
                     was_active &= ~(1ull << (8 * y + k));
                 } else if (row->free >> k & 1) {

@@ -391,6 +391,7 @@ vx_err vxk_cpu_open(int n_threads, struct vxk_dev **out, struct vx_detail *detai
     if (!d)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a CPU device");
     d->base.ops = &cpu_ops;
+    d->base.backend = VXK_CPU;
     d->table = choose_table();
     d->tuned = !(plain && strcmp(plain, "0") == 0);
     vxk_blocks_init(&d->blocks, raw_alloc, raw_free, NULL, 1);

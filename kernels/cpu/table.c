@@ -7,6 +7,7 @@
 #include "tuned_beams.h"
 #include "tuned_cell.h"
 #include "tuned_normal.h"
+#include "tuned_smooth.h"
 
 /* The arguments are copied so that the compiler knows that no store of the body changes them. */
 #define VXK_KERNEL(name)                                                                                     \

@@ -479,6 +479,7 @@ vx_err vxk_cuda_open(int index, struct vxk_dev **out, struct vx_detail *detail)
     if (!d)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a CUDA device");
     d->base.ops = &cuda_ops;
+    d->base.backend = VXK_CUDA;
     d->index = index;
     d->tuned = switched_on("VOXELD_CUDA_TUNED");
     vxk_blocks_init(&d->blocks, raw_alloc, raw_free, d, VXK_CUDA_HOST_SEES);

@@ -135,7 +135,7 @@ static cudaError_t vxk_launch_tuned(const struct vxk_cuda_launch *l,
 }
 
 /* Defines vxk_cuda_tuned_NAME: `kernel` with THREADS a block, IN_BLOCK elements a block, at most MOST blocks
- * a multiprocessor (elements beyond are strided over). */
+ * a multiprocessor (elements beyond are strided over).  `kernel` may depend on the arguments `a`. */
 #define VXK_TUNED_LAUNCH(name, kernel, threads, in_block, most)                                              \
     VXK_TUNED_LAUNCH_IF(name, kernel, threads, in_block, most, a != NULL)
 /* The same for launches whose arguments `a` meet a condition; the others run the body. */

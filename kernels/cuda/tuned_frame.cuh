@@ -56,6 +56,18 @@ static __device__ __forceinline__ uint64_t vxk_lane_prefix(uint32_t ranks, uint3
     return vxk_warp_or((uint32_t)prefix) | (uint64_t)vxk_warp_or((uint32_t)(prefix >> 32)) << 32;
 }
 
+/* How the values of lane's cell fade, for all. */
+static __device__ __forceinline__ struct vxk_fading vxk_lane_fading(const struct vxk_fading *own,
+                                                                    uint32_t lane)
+{
+    struct vxk_fading o;
+    o.flags = __shfl_sync(VXK_FULL, own->flags, (int)lane);
+    o.from = __shfl_sync(VXK_FULL, own->from, (int)lane);
+    for (int k = 0; k < 3; k++)
+        o.at[k] = __shfl_sync(VXK_FULL, own->at[k], (int)lane);
+    return o;
+}
+
 /* Voxels of a 4 x 4 x 4 part of a cell in the words that hold it. */
 static __device__ __forceinline__ uint32_t vxk_part_bits(uint32_t part)
 {

@@ -157,33 +157,54 @@ VXK_TUNED_LAUNCH(frame_reduce, reduce, WORD_THREADS, WORDS, 8)
 
 enum { LEAF_THREADS = 128, LEAVES = LEAF_THREADS / VXK_WARP };
 
-/* Voxel n's value after the frame; state and v as before it. */
+/* Old value v of voxel n, faded; the state of one of which nothing is left becomes unknown. */
+static __device__ __forceinline__ uint32_t fade(const struct vxk_frame_args *a,
+                                                const struct vxk_fading *fading, uint32_t v, uint32_t n,
+                                                uint32_t observed, int *state)
+{
+    int dead;
+    if (*state != VXK_ACTIVE)
+        return v;
+    v = vxk_faded(a, fading, v, n, observed, &dead);
+    if (dead)
+        *state = VXK_UNKNOWN;
+    return v;
+}
+
+/* Voxel n's value after a depth frame; state and v as before it. */
 static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_frame_args *a,
                                                            const struct vxk_sighted *at,
-                                                           const struct vxk_sample *sample, int state,
+                                                           const struct vxk_sample *sample, uint32_t n,
+                                                           const struct vxk_fading *fading, int state,
                                                            uint32_t v)
 {
     struct vxk_said s = vxk_pixel_says(&a->f, &at->says, at->z);
+    const uint32_t band = s.surface | s.thin;
     int gone;
     if (!a->f.carve)
         s.near = s.free = 0;
-    if (s.surface | s.thin | (state == VXK_ACTIVE ? s.near | s.free : 0)) {
-        struct vxk_obs obs = vxk_obs_depth(&a->f, vxk_what(s.surface | s.thin, s.near, s.free), s.thin,
-                                           sample, at->says.front, at->z);
+    v = fade(a, fading, v, n, band | s.near | s.free, &state);
+    if (band | (state == VXK_ACTIVE ? s.near | s.free : 0)) {
+        struct vxk_obs obs =
+            vxk_obs_depth(&a->f, vxk_what(band, s.near, s.free), s.thin, sample, at->says.front, at->z);
         v = vxk_merge(&a->f, state, v, &obs, &gone);
     }
     return v;
 }
 
-/* hits: the lane's word of the touched leaf's mask and the accumulators before it. */
+/* The same after a LiDAR frame.  band, free: words of what it hit and cleared; before: accumulators before
+ * the word's; fading: NULL: the map does not fade. */
 static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_frame_args *a, uint32_t hit,
                                                            uint32_t band_word, uint32_t band_before,
-                                                           uint32_t free_word, uint32_t n, int state,
+                                                           uint32_t free_word, uint32_t n,
+                                                           const struct vxk_fading *fading, int state,
                                                            uint32_t v)
 {
     uint32_t bit = n & 31, band = band_word >> bit & 1, freed = free_word >> bit & 1 & ~band;
     struct vxk_obs o;
     int gone;
+    if (fading)
+        v = fade(a, fading, v, n, band | freed, &state);
     if (!(band | (state == VXK_ACTIVE ? freed : 0)))
         return v;
     o.what = (int32_t)vxk_what(band, 0, freed);
@@ -200,17 +221,11 @@ static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_fram
     return vxk_merge(&a->f, state, v, &o, &gone);
 }
 
-static __device__ __forceinline__ bool plane_seen(uint2 seen, uint32_t n)
-{
-    return (n >> 6 < 4 ? seen.x : seen.y) >> (8 * (n >> 6 & 3)) & 1;
-}
-
 /* The values of a leaf that a depth frame says something about, 64 at a time. */
-static __device__ __forceinline__ void update_depth(const struct vxk_frame_args *a,
-                                                    const struct vxk_offsets *offsets,
-                                                    const struct vxk_vec3 *first, bool whole, uint2 seen,
-                                                    const struct lane_leaf *now, const struct lane_leaf *old,
-                                                    const uint16_t *list, uint32_t lane)
+static __device__ __forceinline__ void
+update_depth(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const struct vxk_vec3 *first,
+             bool whole, uint2 seen, const struct lane_leaf *now, const struct lane_leaf *old,
+             const struct vxk_fading *fading, const uint16_t *list, uint32_t lane)
 {
     for (uint32_t k0 = lane; k0 < now->n + lane; k0 += 2 * VXK_WARP) {
         uint32_t n[2], value[2];
@@ -230,8 +245,9 @@ static __device__ __forceinline__ void update_depth(const struct vxk_frame_args 
             uint32_t k = k0 + h * VXK_WARP;
             if (k < now->n)
                 a->values[value_index(now, k)] =
-                    plane_seen(seen, n[h]) ? new_value_depth(a, &at[h], &sample[h], state[h], value[h])
-                                           : value[h];
+                    plane_seen(seen, n[h])
+                        ? new_value_depth(a, &at[h], &sample[h], n[h], fading, state[h], value[h])
+                        : value[h];
         }
     }
 }
@@ -239,7 +255,8 @@ static __device__ __forceinline__ void update_depth(const struct vxk_frame_args 
 /* The same for a LiDAR frame: hits and beams are marked already. */
 static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args *a, uint32_t hit,
                                                     uint32_t work, uint2 seen, const struct lane_leaf *now,
-                                                    const struct lane_leaf *old, const uint16_t *list,
+                                                    const struct lane_leaf *old,
+                                                    const struct vxk_fading *fading, const uint16_t *list,
                                                     uint32_t lane)
 {
     uint32_t band_word = 0, free_word = 0, band_before, n_band;
@@ -257,8 +274,22 @@ static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args 
         if (k >= now->n)
             continue;
         if (plane_seen(seen, n))
-            v = new_value_lidar(a, hit, band_w, band_b, free_w, n, state, v);
+            v = new_value_lidar(a, hit, band_w, band_b, free_w, n, fading, state, v);
         a->values[value_index(now, k)] = v;
+    }
+}
+
+/* And for one that the frame says nothing about: what is left of the values fades. */
+static __device__ __forceinline__ void update_quiet(const struct vxk_frame_args *a,
+                                                    const struct lane_leaf *now, const struct lane_leaf *old,
+                                                    const struct vxk_fading *fading, const uint16_t *list,
+                                                    uint32_t lane)
+{
+    for (uint32_t k0 = 0; k0 < now->n; k0 += VXK_WARP) {
+        uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, v;
+        int state = old_state(a, old, n, k < now->n, &v);
+        if (k < now->n)
+            a->values[value_index(now, k)] = fade(a, fading, v, n, 0, &state);
     }
 }
 
@@ -271,14 +302,16 @@ struct task {
     uint32_t page[3];      /* value pages */
     uint32_t hit;          /* LiDAR: touched leaf or VXK_NONE */
     struct vxk_vec3 first; /* depth: its first voxel, sensor coordinates */
+    struct vxk_fading fading;
 };
 enum { IS_TILE = 256, IS_UPDATED = 512, IS_WHOLE = 1024 };
 
+template <bool FADES>
 static __device__ __forceinline__ struct task look_up(const struct vxk_frame_args *a, uint32_t i)
 {
     uint32_t where = a->s.record[i], cell = where & 63, first = a->s.value_of[where], n, sum = 0;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
-    struct task t;
+    struct task t = {};
     int tile;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
     t.work = a->s.code[where] == VXK_CELL_WORK ? a->s.work_of[where] : VXK_NONE;
@@ -294,23 +327,19 @@ static __device__ __forceinline__ struct task look_up(const struct vxk_frame_arg
     t.first.x = t.first.y = t.first.z = 0.0f;
     if (a->f.sensor == VXK_SENSOR_LIDAR) {
         t.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
-    } else {
-        struct vxk_window window;
-        struct vxk_vec3 q;
-        int32_t base[3];
-        vxk_frame_cell_base(a, fw, cell, base);
-        t.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
-        q = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-        if (vxk_depth_window(&a->f, &q, 6.1f, &window) && window.whole)
-            t.how |= IS_WHOLE;
+    } else if (FADES && leaf_in_view(a, fw, cell, &t.first)) {
+        t.how |= IS_WHOLE;
     }
+    if (FADES)
+        t.fading = vxk_fading_of(a, fw, cell);
     return t;
 }
 
 /* The task of one lane, for all. */
+template <bool FADES>
 static __device__ __forceinline__ struct task task_of(const struct task *own, uint32_t lane)
 {
-    struct task t;
+    struct task t = {};
     t.leaf = __shfl_sync(VXK_FULL, own->leaf, (int)lane);
     t.old = __shfl_sync(VXK_FULL, own->old, (int)lane);
     t.work = __shfl_sync(VXK_FULL, own->work, (int)lane);
@@ -321,14 +350,18 @@ static __device__ __forceinline__ struct task task_of(const struct task *own, ui
     t.first.x = __shfl_sync(VXK_FULL, own->first.x, (int)lane);
     t.first.y = __shfl_sync(VXK_FULL, own->first.y, (int)lane);
     t.first.z = __shfl_sync(VXK_FULL, own->first.z, (int)lane);
+    if (FADES)
+        t.fading = vxk_lane_fading(&own->fading, lane);
     return t;
 }
 
+template <bool FADES>
 static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a,
                                                   const struct vxk_offsets *offsets, const struct task *t,
                                                   uint16_t *list, uint32_t lane)
 {
     struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
+    const struct vxk_fading *fading = FADES ? &t->fading : (const struct vxk_fading *)0;
     now.masks = old.masks;
     if (t->work != VXK_NONE)
         now.masks = lane < 16 ? ((const uint32_t *)a->s.active)[(uint64_t)t->work * 16 + lane]
@@ -343,48 +376,51 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
     if (t->how & IS_UPDATED) {
         uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
         list_voxels(&now, list, lane);
-        if (a->f.sensor == VXK_SENSOR_LIDAR)
-            update_lidar(a, t->hit, t->work, seen, &now, &old, list, lane);
+        if (FADES && t->fading.flags & VXK_WORD_QUIET)
+            update_quiet(a, &now, &old, fading, list, lane);
+        else if (!FADES || a->f.sensor == VXK_SENSOR_LIDAR)
+            update_lidar(a, t->hit, t->work, seen, &now, &old, fading, list, lane);
         else if (t->how & IS_WHOLE)
-            update_depth(a, offsets, &t->first, true, seen, &now, &old, list, lane);
+            update_depth(a, offsets, &t->first, true, seen, &now, &old, fading, list, lane);
         else
-            update_depth(a, offsets, &t->first, false, seen, &now, &old, list, lane);
+            update_depth(a, offsets, &t->first, false, seen, &now, &old, fading, list, lane);
         __syncwarp();
     } else {
-        copy_values(a, &now, &old, lane);
+        copy_values(a->values, a->g.values, &now, &old, lane);
     }
 }
 
 enum { BATCH = 8 };
 
+/* FADES: for maps that decay or forget; depth frames of others have tuned_frame_depth.cu. */
+template <bool FADES>
 static __global__ void __launch_bounds__(LEAF_THREADS)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
          uint32_t per)
 {
     __shared__ uint16_t lists[LEAVES][512];
     __shared__ struct vxk_offsets offsets;
-    if (a.f.sensor == VXK_SENSOR_DEPTH)
+    if (FADES && a.f.sensor == VXK_SENSOR_DEPTH)
         vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
              warps = gridDim.x * LEAVES, batch = vxk_batch(end, warps, BATCH);
     for (uint32_t i0 = (blockIdx.x * LEAVES + warp) * batch; i0 < end; i0 += warps * batch) {
         uint32_t m = min(batch, end - i0);
-        struct task own = look_up(&a, i0 + min(lane, m - 1));
+        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1));
         for (uint32_t k = 0; k < m; k++) {
-            struct task t = task_of(&own, k);
-            write_leaf(&a, &offsets, &t, lists[warp], lane);
+            struct task t = task_of<FADES>(&own, k);
+            write_leaf<FADES>(&a, &offsets, &t, lists[warp], lane);
         }
     }
 }
 extern "C" cudaError_t vxk_cuda_tuned_frame_leaf(const struct vxk_cuda_launch *l)
 {
     const struct vxk_frame_leaf_args *a = (const struct vxk_frame_leaf_args *)l->args;
-    if (a->fade.on)
-        return cudaErrorNotSupported;
-    if (a->f.sensor == VXK_SENSOR_DEPTH)
+    if (a->f.sensor == VXK_SENSOR_DEPTH && !a->fade.on)
         return vxk_cuda_leaf_depth(l);
-    return vxk_launch_tuned(l, leaf, *a, vxk_blocks_for(l, l->n, LEAVES, 16), LEAF_THREADS);
+    return vxk_launch_tuned(l, a->fade.on ? leaf<true> : leaf<false>, *a, vxk_blocks_for(l, l->n, LEAVES, 16),
+                            LEAF_THREADS);
 }
 
 /* Chunks: words, retired pages, headers */

@@ -245,9 +245,6 @@ static __device__ __forceinline__ struct record look_up_record(const struct vxk_
     uint32_t where = a->s.record[i], cell = where & 63, first = a->s.value_of[where], n, sum = 0;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
     struct record r;
-    struct vxk_window window;
-    struct vxk_vec3 q;
-    int32_t base[3];
     int tile;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
     r.work = a->s.code[where] == VXK_CELL_WORK ? a->s.work_of[where] : VXK_NONE;
@@ -259,10 +256,7 @@ static __device__ __forceinline__ struct record look_up_record(const struct vxk_
     r.how = (first & 255) | (tile ? IS_TILE : 0) | (sum >> 20 ? IS_UPDATED : 0);
     for (uint32_t k = 0; k < 3; k++)
         r.page[k] = vxk_new_value_page(a, fw, first, n, k);
-    vxk_frame_cell_base(a, fw, cell, base);
-    r.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
-    q = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-    if (vxk_depth_window(&a->f, &q, 6.1f, &window) && window.whole)
+    if (leaf_in_view(a, fw, cell, &r.first))
         r.how |= IS_WHOLE;
     return r;
 }
@@ -364,7 +358,7 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
     if (!now.n)
         return;
     if (!(r->how & IS_UPDATED)) {
-        copy_values(a, &now, &old, lane);
+        copy_values(a->values, a->g.values, &now, &old, lane);
         return;
     }
     list_voxels(&now, list, lane);

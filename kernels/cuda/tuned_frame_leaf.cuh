@@ -52,20 +52,21 @@ static __device__ __forceinline__ void store_leaf(const struct lane_leaf *o, str
 }
 static_assert(sizeof(struct vxk_leaf) == 38 * 4, "masks, prefix, pages, first and n_active of a record");
 
-static __device__ __forceinline__ void copy_values(const struct vxk_frame_args *a,
-                                                   const struct lane_leaf *now, const struct lane_leaf *old,
-                                                   uint32_t lane)
+/* What active voxels hold, as it was; the leaf has the same ones as before. */
+template <typename T>
+static __device__ __forceinline__ void copy_values(T *to, const T *from, const struct lane_leaf *now,
+                                                   const struct lane_leaf *old, uint32_t lane)
 {
     uint32_t k = lane;
     for (; k + 96 < now->n; k += 128) {
-        uint32_t v[4];
+        T v[4];
         for (uint32_t j = 0; j < 4; j++)
-            v[j] = a->g.values[value_index(old, k + 32 * j)];
+            v[j] = from[value_index(old, k + 32 * j)];
         for (uint32_t j = 0; j < 4; j++)
-            a->values[value_index(now, k + 32 * j)] = v[j];
+            to[value_index(now, k + 32 * j)] = v[j];
     }
     for (; k < now->n; k += VXK_WARP)
-        a->values[value_index(now, k)] = a->g.values[value_index(old, k)];
+        to[value_index(now, k)] = from[value_index(old, k)];
 }
 
 /* The active voxels of a leaf in order; a lane lists half a word. */
@@ -84,21 +85,53 @@ static __device__ __forceinline__ void list_voxels(const struct lane_leaf *now, 
     __syncwarp();
 }
 
-/* State and value of voxel n before the frame; called by the whole warp, n is the lane's. */
+/* A voxel before the frame, and its place in the leaf's values when it was active. */
+struct lane_old {
+    uint32_t active, free, rank;
+};
+/* Called by the whole warp, n is the lane's. */
+static __device__ __forceinline__ struct lane_old old_voxel(const struct lane_leaf *old, uint32_t n)
+{
+    uint32_t w = n >> 5, bit = n & 31, was_active = __shfl_sync(VXK_FULL, old->masks, (int)w),
+             was_free = __shfl_sync(VXK_FULL, old->masks, (int)(w + 16));
+    struct lane_old o;
+    o.rank = __shfl_sync(VXK_FULL, old->ranks, (int)w) + (uint32_t)__popc(was_active & ((1u << bit) - 1));
+    o.active = was_active >> bit & 1;
+    o.free = was_free >> bit & 1;
+    return o;
+}
+/* State and value; likewise. */
 static __device__ __forceinline__ int old_state(const struct vxk_frame_args *a, const struct lane_leaf *old,
                                                 uint32_t n, bool on, uint32_t *value)
 {
-    uint32_t w = n >> 5, bit = n & 31, was_active = __shfl_sync(VXK_FULL, old->masks, (int)w),
-             was_free = __shfl_sync(VXK_FULL, old->masks, (int)(w + 16)),
-             rank =
-                 __shfl_sync(VXK_FULL, old->ranks, (int)w) + (uint32_t)__popc(was_active & ((1u << bit) - 1));
+    struct lane_old o = old_voxel(old, n);
     *value = 0;
-    if (was_active >> bit & 1) {
+    if (o.active) {
         if (on)
-            *value = a->g.values[value_index(old, rank)];
+            *value = a->g.values[value_index(old, o.rank)];
         return VXK_ACTIVE;
     }
-    return was_free >> bit & 1 ? VXK_FREE : VXK_UNKNOWN;
+    return o.free ? VXK_FREE : VXK_UNKNOWN;
+}
+
+/* seen: of a work cell (vxk_frame_space); of voxel n's plane. */
+static __device__ __forceinline__ bool plane_seen(uint2 seen, uint32_t n)
+{
+    return (n >> 6 < 4 ? seen.x : seen.y) >> (8 * (n >> 6 & 3)) & 1;
+}
+
+/* Depth: a cell's first voxel in sensor coordinates; is all of the cell in view? */
+static __device__ __forceinline__ bool leaf_in_view(const struct vxk_frame_args *a,
+                                                    const struct vxk_frame_word *fw, uint32_t cell,
+                                                    struct vxk_vec3 *first)
+{
+    struct vxk_window window;
+    struct vxk_vec3 q;
+    int32_t base[3];
+    vxk_frame_cell_base(a, fw, cell, base);
+    *first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
+    q = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
+    return vxk_depth_window(&a->f, &q, 6.1f, &window) && window.whole;
 }
 
 #endif

@@ -351,6 +351,7 @@ vx_err vxk_guard_open(int n_threads, struct vxk_dev **out, struct vx_detail *det
     }
     ((struct vxk_cpu_dev *)d->cpu)->tuned = 0; /* the bodies, as they are written */
     d->base.ops = &guard_ops;
+    d->base.backend = VXK_GUARD;
     vxk_guard_memory_init(&d->memory);
     *out = &d->base;
     return VX_OK;

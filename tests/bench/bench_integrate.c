@@ -36,6 +36,7 @@ struct pass {
     uint64_t n_launches, n_waits;
     double cpu_ms;                /* of all threads, over all frames */
     uint64_t most_replaced_bytes; /* by one frame */
+    uint64_t most_voxels;         /* after any frame */
     uint8_t digest[32];
     struct vx_map_info info;
 };
@@ -55,6 +56,8 @@ static const char USAGE[] =
     "  --pool-cap BYTES         hard cap of the device's pool (default three quarters of what is free)\n"
     "  --frames N               only the first N frames\n"
     "  --min-range M  --max-range M  --no-carving\n"
+    "  --half-life S            the map decays (default 0: it does not)\n"
+    "  --forget M               it forgets what is farther from the sensor (default 0: nothing)\n"
     "  --weights PATTERN  --weight-white V  --deskew auto|on|off   as voxelctl play\n"
     "  --colour  --label        a map with them; made-up ones where the workload has none\n"
     "  --repeat K               timed passes (default 1; 0: validate only, times are 0)\n"
@@ -97,6 +100,10 @@ static bool parse_option(struct options *o, const char *name, const char *value)
     }
     if (strcmp(name, "--truncation-voxels") == 0)
         return bench_parse_double(value, 0, 1e3, &o->map.truncation_voxels);
+    if (strcmp(name, "--half-life") == 0)
+        return bench_parse_double(value, 0, 1e5, &o->map.half_life_s);
+    if (strcmp(name, "--forget") == 0)
+        return bench_parse_double(value, 0, 1e6, &o->map.forget_radius_m);
     if (strcmp(name, "--esdf-max-distance") == 0)
         return bench_parse_double(value, 0, 1e6, &o->map.esdf_max_distance_m);
     if (strcmp(name, "--origin") == 0)
@@ -238,6 +245,9 @@ static vx_err feed(struct vx_map *map, struct vxc_reader *reader, const struct o
             return vx_fail(detail, VX_E_INTERNAL, "counts",
                            "frame %s has %llu readings, but %llu were counted", read.name,
                            (unsigned long long)readings, (unsigned long long)count_sum(&result.counts));
+        VX_TRY_RET(vx_map_get_info(map, &pass->info));
+        if (pass->info.n_voxels > pass->most_voxels)
+            pass->most_voxels = pass->info.n_voxels;
         pass->n_integrated++;
         pass->n_used += result.counts.used;
         if (result.replaced_bytes > pass->most_replaced_bytes)
@@ -394,7 +404,7 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
            "llu,"
            "\"readings\":%llu,\"mean_ms\":%.4f,\"mean_cpu_ms\":%.4f,\"median_ms\":%.4f,\"p99_ms\":%.4f,\"p99_"
            "over_median\":%.3f,"
-           "\"voxels\":%llu,\"leaves\":"
+           "\"voxels\":%llu,\"most_voxels\":%llu,\"leaves\":"
            "%llu,"
            "\"tiles\":%llu,\"chunks\":%llu,\"used_bytes\":%llu,\"peak_bytes\":%llu,\"bytes_per_voxel\":%.4f,"
            "\"far_copies\":%llu,\"launches_a_frame\":%.2f,\"waits_a_frame\":%.2f,"
@@ -405,10 +415,11 @@ static void print_facts(const struct options *o, const struct vx_device_stats *s
            (unsigned long long)pass->n_readings, bench_mean(samples),
            pass->cpu_ms / (double)pass->n_integrated, median, bench_quantile(samples, 0.99),
            median > 0 ? bench_quantile(samples, 0.99) / median : 0, (unsigned long long)pass->info.n_voxels,
-           (unsigned long long)pass->info.n_leaves, (unsigned long long)pass->info.n_tiles,
-           (unsigned long long)pass->info.n_chunks, (unsigned long long)pass->info.used_bytes,
-           (unsigned long long)stats->peak_bytes, pass->info.bytes_per_voxel,
-           (unsigned long long)o->far_copies, (double)pass->n_launches / (double)pass->n_integrated,
+           (unsigned long long)pass->most_voxels, (unsigned long long)pass->info.n_leaves,
+           (unsigned long long)pass->info.n_tiles, (unsigned long long)pass->info.n_chunks,
+           (unsigned long long)pass->info.used_bytes, (unsigned long long)stats->peak_bytes,
+           pass->info.bytes_per_voxel, (unsigned long long)o->far_copies,
+           (double)pass->n_launches / (double)pass->n_integrated,
            (double)pass->n_waits / (double)pass->n_integrated, digest, stats->backend);
     bench_json_string(stdout, stats->name);
     printf(",\"version\":\"%s\"", VOXELD_VERSION);

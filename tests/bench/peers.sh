@@ -12,7 +12,9 @@
 #   OctoMap    headers and library (Debian: liboctomap-dev) and a C++ compiler: CXX (default c++)
 #
 # Settings of the peers: Open3D tensor VoxelBlockGrid on CPU:0, blocks of 8^3, TSDF and weight in f32, room for 50,000 blocks
-# from the start, no carving (it has none); ours with carving, and once more without.  VDBFusion without its space carving.
+# from the start, no carving (it has none); ours with carving, and once more without.  LiDAR: like beside like, ours and
+# VDBFusion without carving (its default), then both with (space_carving=True; few frames and one pass of it, as it is slow),
+# and, not judged, ours with carving beside VDBFusion without.
 # OctoMap insertPointCloud with its defaults, built with -O3 and OpenMP.  Truncation 3 voxels, ranges up to 8 m (room) and 60 m.
 # One untimed pass before the timed one, in ours too.  One line a case; ends with 1 when a bar is missed.
 set -euo pipefail
@@ -91,7 +93,10 @@ fi
 for voxel in 0.2 0.1; do
     street="--workload $work/street --voxel $voxel --max-range 60"
     if [ -n "$vdbfusion" ]; then
-        compare "street-tsdf-$voxel" 10 "$street" "$vdbfusion $here/peers/vdbfusion_street.py $work/street $voxel 20"
+        peer="$vdbfusion $here/peers/vdbfusion_street.py $work/street $voxel"
+        compare "street-tsdf-$voxel-no-carving" 10 "$street --no-carving" "$peer 20 no-carving"
+        compare "street-tsdf-$voxel-carving" 10 "$street --frames 4" "$peer 4 carving 1"
+        compare "street-tsdf-$voxel-carving-beside-none" - "$street" "$peer 20 no-carving"
     fi
     if [ -n "$octomap" ]; then
         compare "street-occupancy-$voxel" 20 "$street --frames 8 --mode occupancy" "$octomap $work/street $voxel 8 60"

@@ -54,8 +54,8 @@ struct vx_path_answer { /* 24 bytes */
  * space is looked for at evenly spread places at most a voxel apart, and met when an unknown voxel's cube is
  * within the radius and half of what lies between them: early, never late.  Occupied space has a surface
  * where it borders on free space; a piece that only unknown space surrounds is met by steps of half a voxel
- * when unknown space is reported, and with VX_UNKNOWN_FREE may be passed over.  A way of more than 32 voxels is
- * marched in pieces of equal length, none longer: what is around a piece says how, and whether at all.
+ * when unknown space is reported, and with VX_UNKNOWN_FREE may be passed over.  A way of more than 32 voxels
+ * is marched in pieces of equal length, none longer: what is around a piece says how, and whether at all.
  *
  * Errors: VX_E_INVALID: radius, n_spheres, n_waypoints.  Poses more than 4096 voxels apart are VX_Q_OUTSIDE.
  */

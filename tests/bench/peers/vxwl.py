@@ -38,7 +38,7 @@ class Workload:
 
 
 def report(peer, passes):
-    """passes: an untimed one and a timed one, each a list of functions, one a frame.  Prints one JSON line."""
+    """passes: lists of functions, one a frame; the last pass is reported.  Prints one JSON line."""
     for one in passes:
         wall, cpu = [], []
         for frame in one:

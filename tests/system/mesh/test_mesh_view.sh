@@ -6,36 +6,8 @@
 set -euo pipefail
 
 bin=$1
-work=$(mktemp -d /tmp/voxelctl-mesh.XXXXXX)
-export VOXELD_IPC_DIR=$work/ipc
-checks=0 failures=0 daemon=
-
-# shellcheck disable=SC2317 # the trap calls it
-stop() {
-    [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
-
-ctl() { "$bin/voxelctl" "$@"; }
-
-fail() {
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# expect CODE PATTERN COMMAND...: exit code, and an extended regular expression on stdout and stderr together.
-expect() {
-    local code=$1 pattern=$2 got=0
-    shift 2
-    "$@" >"$work/stdout" 2>"$work/stderr" </dev/null || got=$?
-    checks=$((checks + 1))
-    if [ "$got" -ne "$code" ]; then
-        fail "$*: exit code $got instead of $code: $(head -c 400 "$work/stderr")"
-    elif ! grep -aEq -- "$pattern" "$work/stdout" "$work/stderr"; then
-        fail "$*: no '$pattern' in: $(cat "$work/stdout" "$work/stderr" | head -c 600)"
-    fi
-}
+# shellcheck source=tests/system/voxelctl/common.sh
+. "$2/tests/system/voxelctl/common.sh"
 
 # Nothing but what is named may lie in the folder of outputs.
 only() {
@@ -50,13 +22,8 @@ limited() { # as if the disk were full after 8 KiB
     (ulimit -f 8 && ctl "$@")
 }
 
-mkdir -p "$work/out" "$work/one" "$work/ipc"
-chmod 750 "$work/ipc"
-"$bin/voxeld" --backend cpu >"$work/voxeld.log" 2>&1 &
-daemon=$!
-until ctl ping >/dev/null 2>&1; do
-    kill -0 "$daemon" 2>/dev/null || { cat "$work/voxeld.log"; exit 1; }
-done
+mkdir -p "$work/out" "$work/one"
+start_daemon
 out=$work/out
 
 # ---------------------------------------------------------------- maps with little in them
@@ -141,5 +108,4 @@ wait "$daemon" || fail "the daemon ended with $?"
 daemon=
 expect 3 'daemon' ctl mesh room -o "$out/gone.ply"
 
-echo "voxelctl mesh and view: $checks checks, $failures failed"
-exit $((failures > 0))
+finish 'voxelctl mesh and view'

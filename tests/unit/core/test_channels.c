@@ -73,10 +73,15 @@ START_TEST(equal)
     struct vx_map_params p = params_with(0.1, _i & 1 ? VX_OCCUPANCY : VX_TSDF, _i % 3 != 1, _i % 3 != 2);
     struct vx_map *m[2];
     uint64_t seed = test_seed + (uint64_t)_i;
+    struct vx_region ball = {.ball = true, .centre_m = {1, 0, 0}, .radius_m = 1.5};
     if (_i >= 3)
         p.half_life_s = 0.2;
-    for (int k = 0; k < 2; k++)
+    p.decay_spares_seen = _i == 4;
+    for (int k = 0; k < 2; k++) {
         m[k] = test_map(d[k], &p);
+        if (_i == 5)
+            ck_ok(vx_map_protect(m[k], &ball, NULL));
+    }
     for (uint32_t i = 0; i < 12; i++) {
         struct vx_frame_result r;
         uint8_t digest[2][32];
@@ -86,6 +91,10 @@ START_TEST(equal)
         if (f.t.f.sensor == VX_DEPTH && i % 2) { /* through a bent lens */
             f.t.f.distortion[0] = 0.08;
             f.t.f.distortion[2] = -0.003;
+        }
+        if (i % 5 == 4) { /* brings nothing */
+            f.t.f.colour = f.t.f.label = NULL;
+            f.t.f.intensity = NULL;
         }
         for (int k = 0; k < 2; k++) {
             ck_ok(vx_map_integrate(m[k], &f.t.f, &r, NULL));
