@@ -219,6 +219,8 @@ static vx_err ask_slices(struct vx__session *s, const struct vx__question *k, co
         VX_TRY(k->launch(s, k, &b));
         VX_TRY(ops->download(q, (char *)out + first * k->out_bytes, b.out, (uint64_t)b.n * k->out_bytes));
         VX_TRY(ops->wait(q));
+        if (k->settle)
+            VX_TRY(k->settle(s, k, &b, (char *)out + first * k->out_bytes));
         if (k->start)
             at_once = vx__pace(at_once, vx__now_s() - start_s, 1, slice);
     }

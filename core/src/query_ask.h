@@ -37,6 +37,9 @@ struct vx__question {
     const void *common; /* what all items share: uploaded once */
     uint64_t common_bytes;
     vx_err (*launch)(const struct vx__session *s, const struct vx__question *k, const struct vx__batch *b);
+    /* After a launch, with its answers at hand: answers again what it left.  NULL: it leaves nothing. */
+    vx_err (*settle)(const struct vx__session *s, const struct vx__question *k, const struct vx__batch *b,
+                     void *answers);
     const void *what; /* the kind's own parameters */
 };
 

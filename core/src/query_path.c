@@ -17,7 +17,10 @@ enum {
     MOST_PATHS = 1 << 20,
     MOST_BYTES = 1 << 26, /* of their poses */
     FEWEST_AT_ONCE = 1 << 10,
-    FIRST_AT_ONCE = 1 << 14
+    FIRST_AT_ONCE = 1 << 14,
+    FEWEST_WHOLE = 64,   /* paths */
+    MOST_WAYS = 1 << 19, /* of a launch of whole paths */
+    MOST_WAYS_GPU = 1 << 22
 };
 
 _Static_assert(sizeof(struct vxk_path_answer) == sizeof(struct vx_path_answer) &&
@@ -103,20 +106,28 @@ static vx_err sweep(const struct vx__session *s, struct vxk_query_path_args *a, 
     return VX_OK;
 }
 
-static vx_err launch_paths(const struct vx__session *s, const struct vx__question *k,
-                           const struct vx__batch *b)
+static struct vxk_query_path_args args_of(const struct vx__session *s, const struct vx__question *k,
+                                          const struct vx__batch *b)
 {
     const struct vx_paths *p = k->what;
-    struct vxk_query_path_args a = {.q = s->q,
-                                    .poses = b->in,
-                                    .spheres = b->common,
-                                    .out = b->out,
-                                    .n_paths = b->n,
-                                    .n_waypoints = p->n_waypoints,
-                                    .n_segments = n_segments(p),
-                                    .n_spheres = p->n_spheres,
-                                    .unknown = p->unknown,
-                                    .reach = (float)(reach_of(p) / s->q.voxel_m)};
+
+    return (struct vxk_query_path_args){.q = s->q,
+                                        .poses = b->in,
+                                        .spheres = b->common,
+                                        .out = b->out,
+                                        .n_paths = b->n,
+                                        .n_waypoints = p->n_waypoints,
+                                        .n_segments = n_segments(p),
+                                        .n_spheres = p->n_spheres,
+                                        .unknown = p->unknown,
+                                        .reach = (float)(reach_of(p) / s->q.voxel_m)};
+}
+
+/* Ways of all paths side by side: for any paths. */
+static vx_err launch_ways(const struct vx__session *s, const struct vx__question *k,
+                          const struct vx__batch *b)
+{
+    struct vxk_query_path_args a = args_of(s, k, b);
     struct vx__work w;
     vx_err err;
 
@@ -131,6 +142,51 @@ fail:
     return err;
 }
 
+/* True when paths go one by one: there are enough to keep every thread busy, and none has many ways. */
+static bool goes_whole(const struct vx__session *s, const struct vx_paths *p, uint32_t n)
+{
+    return (n >= FEWEST_WHOLE || s->rs->queue->dev->backend == VXK_CUDA) &&
+           p->n_spheres <= VXK_PATH_WHOLE_SPHERES &&
+           (uint64_t)n_segments(p) * p->n_spheres <= VXK_PATH_WHOLE_WAYS;
+}
+
+static vx_err launch_paths(const struct vx__session *s, const struct vx__question *k,
+                           const struct vx__batch *b)
+{
+    struct vxk_query_path_args a = args_of(s, k, b);
+    const uint32_t most = s->rs->queue->dev->backend == VXK_CUDA ? MOST_WAYS_GPU : MOST_WAYS,
+                   at_once = most / (a.n_segments * a.n_spheres) + 1;
+
+    if (!goes_whole(s, k->what, b->n))
+        return launch_ways(s, k, b);
+    for (uint32_t first = 0; first < b->n; first += a.n_paths) {
+        a.n_paths = smaller(b->n - first, at_once);
+        a.poses = (const float *)b->in + (size_t)first * a.n_waypoints * 7;
+        a.out = (struct vxk_path_answer *)b->out + first;
+        VX_TRY_RET(VXK_LAUNCH(s->rs->queue, query_path_whole, &a, a.n_paths));
+        if (vx__cancelled(s->options))
+            return vx_fail(s->detail, VX_E_CANCELLED, "", "given up on the way");
+    }
+    return VX_OK;
+}
+
+/* Where a path was left since its ways are long, all of the batch go the other way. */
+static vx_err settle_paths(const struct vx__session *s, const struct vx__question *k,
+                           const struct vx__batch *b, void *answers)
+{
+    const struct vx_path_answer *a = answers;
+    const struct vxk_ops *ops = s->rs->queue->dev->ops;
+    uint32_t i = 0;
+
+    while (i < b->n && a[i].status != (uint32_t)VXK_PATH_WHOLE_LEFT)
+        i++;
+    if (i == b->n)
+        return VX_OK;
+    VX_TRY_RET(launch_ways(s, k, b));
+    VX_TRY_RET(ops->download(s->rs->queue, answers, b->out, (uint64_t)b->n * sizeof *a));
+    return ops->wait(s->rs->queue);
+}
+
 vx_err vx_query_paths(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                       const struct vx_paths *paths, const float *poses, uint32_t n,
                       struct vx_path_answer *answers, struct vx_reply *reply, struct vx_detail *detail)
@@ -139,6 +195,7 @@ vx_err vx_query_paths(struct vx_map *map, const struct vx_query_options *options
                              .with_esdf = true,
                              .common = paths->spheres,
                              .launch = launch_paths,
+                             .settle = settle_paths,
                              .what = paths};
 
     if (!paths->n_spheres || paths->n_spheres > MOST_SPHERES)

@@ -253,10 +253,22 @@ VXK_FN void vxk_weigh_pixel(const struct vxk_frame_args *a, int row, int u, cons
     s->thin = vxk_obs_weighed(&a->f, o->front, 1.0f, by);
 }
 
-/*
- * The sums of a strip's eight readings, while they are made.  Sums of whole numbers share a word: samples in
- * pairs | their h^2 << 8 | j^2 << 16 | h j << 24 (signed), where a pair's offset is (h, j) steps.
- */
+/* What a pair at (h, j) steps adds to the sums of whole numbers, which share a word: pairs | h^2 << 8 | j^2
+ * << 16 | h j << 24 (signed). */
+VXK_FN uint32_t vxk_smooth_counts(int h, int j)
+{
+    return 1u | (uint32_t)(h * h) << 8 | (uint32_t)(j * j) << 16 | (uint32_t)(h * j) << 24;
+}
+/* Those sums as the fields of m; area: of a step squared. */
+VXK_FN void vxk_smooth_counted(struct vxk_smooth *m, uint32_t pairs, float area)
+{
+    m->n = (float)(int32_t)(1 + 2 * (pairs & 255));
+    m->suu = area * (float)(int32_t)(pairs >> 8 & 255);
+    m->suv = area * (float)((int32_t)pairs >> 24);
+    m->svv = area * (float)(int32_t)(pairs >> 16 & 255);
+}
+
+/* The sums of a strip's eight readings, while they are made. */
 struct vxk_smooth_sums {
     vxk_f8 sum, near, sqx, sqy;
     vxk_f8 twice, gate; /* 2 / depth, and how far a pair may be off it */
@@ -281,8 +293,7 @@ VXK_FN_WOVEN void vxk_smooth_pair(struct vxk_smooth_sums *s, const float *p, con
         s->near = vxk_where8(vxk_less8(more, s->near), s->near, more);
     }
     s->sum = s->sum + vxk_keep8(in, both);
-    s->pairs = s->pairs + (in & vxk_bits8(1u | (uint32_t)(h * h) << 8 | (uint32_t)(j * j) << 16 |
-                                          (uint32_t)(h * j) << 24));
+    s->pairs = s->pairs + (in & vxk_bits8(vxk_smooth_counts(h, j)));
     if (h)
         s->sqx = s->sqx + vxk_keep8(in, vxk_all8((float)(h * step)) * apart);
     if (j)
@@ -339,11 +350,8 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
         struct vxk_smooth m;
         m.q0 = s.q0[k];
         m.sum = s.sum[k];
-        m.n = (float)(int32_t)(1 + 2 * (s.pairs[k] & 255));
         m.near = s.near[k];
-        m.suu = area * (float)(int32_t)(s.pairs[k] >> 8 & 255);
-        m.suv = area * (float)((int32_t)s.pairs[k] >> 24);
-        m.svv = area * (float)(int32_t)(s.pairs[k] >> 16 & 255);
+        vxk_smooth_counted(&m, s.pairs[k], area);
         m.sqx = s.sqx[k];
         m.sqy = s.sqy[k];
         o[k] = vxk_smooth_solve(f, row, u0 + k, raw[k], &m);

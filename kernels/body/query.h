@@ -10,6 +10,7 @@
 #include "query_explain.h"
 #include "query_outline.h"
 #include "query_path.h"
+#include "query_path_whole.h"
 #include "query_point.h"
 #include "query_ray.h"
 #include "query_slice.h"

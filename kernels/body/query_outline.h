@@ -17,15 +17,13 @@ struct vxk_extent {
 /* The cells from .. to on each axis, 0 .. 3, of a word; none when some from is above its to. */
 VXK_FN uint64_t vxk_cell_span(const int32_t from[3], const int32_t to[3])
 {
-    uint64_t cells = 1;
-    uint32_t stride = 1;
-    for (int a = 2; a >= 0; a--, stride *= 4) { /* the pattern so far, repeated from .. to along this axis */
-        uint64_t one = cells;
-        cells = 0;
-        for (int32_t at = from[a]; at <= to[a]; at++)
-            cells |= one << ((uint32_t)at * stride);
-    }
-    return cells;
+    uint64_t x, y, z;
+    if (from[0] > to[0] || from[1] > to[1] || from[2] > to[2])
+        return 0;
+    x = (~0ull << (16 * from[0])) & (~0ull >> (16 * (3 - to[0])));
+    y = (0xffffu << (4 * from[1])) & (0xffffu >> (4 * (3 - to[1])));
+    z = (0xfu << from[2]) & (0xfu >> (3 - to[2]));
+    return x & y * 0x0001000100010001ull & z * 0x1111111111111111ull;
 }
 /* The cells of the word at `base` (its first voxel) that an extent meets. */
 VXK_FN uint64_t vxk_extent_cells(const struct vxk_extent *e, const int32_t base[3])

@@ -76,12 +76,15 @@ struct vxk_query_path_args {
 
 /* Element: a path. */
 #define vxk_query_path_begin_args vxk_query_path_args
-VXK_FN void vxk_query_path_begin(const struct vxk_query_path_args *a, uint32_t i)
+VXK_FN void vxk_path_begin(struct vxk_path_answer *o)
 {
-    struct vxk_path_answer *o = &a->out[i];
     o->first = ~0ull;
     o->clearance = o->unknown = o->outside = VXK_NONE;
     o->status = 0;
+}
+VXK_FN void vxk_query_path_begin(const struct vxk_query_path_args *a, uint32_t i)
+{
+    vxk_path_begin(&a->out[i]);
 }
 
 /* One sphere's way between two poses; lengths in voxels. */
@@ -117,29 +120,51 @@ VXK_FN float vxk_way_length(float moved, float turned, float off)
 {
     return moved + off * 2.83f * turned;
 }
-VXK_FN int vxk_way_make(const struct vxk_query_path_args *a, uint32_t path, uint32_t segment, uint32_t sphere,
-                        struct vxk_way *w)
+/* What all spheres of a robot share on a way: where it begins and what it gains; *moved and *turned: as of
+ * vxk_path_leg.  False when it is not a leg. */
+VXK_FN int vxk_way_ends(const struct vxk_query_path_args *a, uint32_t path, uint32_t segment,
+                        struct vxk_way *w, float *moved, float *turned)
 {
-    const float *p = a->poses + ((uint64_t)path * a->n_waypoints + segment) * 7,
-                *s = a->spheres + 4 * (uint64_t)sphere;
+    const float *p = a->poses + ((uint64_t)path * a->n_waypoints + segment) * 7;
     double to[3];
-    float q2[4], dot = 0.0f, turned = 0.0f, moved = 0.0f, off = 0.0f;
+    float q2[4], dot = 0.0f, sum = 0.0f;
     if (!vxk_pose(&a->q, p, w->from, w->q) || !vxk_pose(&a->q, a->n_waypoints > 1 ? p + 7 : p, to, q2))
         return 0;
     for (int k = 0; k < 4; k++)
         dot = dot + w->q[k] * q2[k];
     for (int k = 0; k < 4; k++) {
         w->turn[k] = (dot < 0.0f ? -q2[k] : q2[k]) - w->q[k];
-        turned = turned + w->turn[k] * w->turn[k];
+        sum = sum + w->turn[k] * w->turn[k];
     }
+    *turned = vxk_sqrt(sum);
+    sum = 0.0f;
     for (int k = 0; k < 3; k++) {
         w->step[k] = to[k] - w->from[k];
-        moved = moved + (float)(w->step[k] * w->step[k]);
-        w->c[k] = (float)((double)s[k] / a->q.voxel_m);
-        off = off + w->c[k] * w->c[k];
+        sum = sum + (float)(w->step[k] * w->step[k]);
     }
-    w->radius = (float)((double)s[3] / a->q.voxel_m);
-    w->length = vxk_way_length(vxk_sqrt(moved), vxk_sqrt(turned), vxk_sqrt(off));
+    *moved = vxk_sqrt(sum);
+    return 1;
+}
+/* A sphere in voxels; returns how far it is from the robot's origin. */
+VXK_FN float vxk_path_sphere(const struct vxk_query_path_args *a, uint32_t sphere, float c[3], float *radius)
+{
+    const float *s = a->spheres + 4 * (uint64_t)sphere;
+    float off = 0.0f;
+    for (int k = 0; k < 3; k++) {
+        c[k] = (float)((double)s[k] / a->q.voxel_m);
+        off = off + c[k] * c[k];
+    }
+    *radius = (float)((double)s[3] / a->q.voxel_m);
+    return vxk_sqrt(off);
+}
+VXK_FN int vxk_way_make(const struct vxk_query_path_args *a, uint32_t path, uint32_t segment, uint32_t sphere,
+                        struct vxk_way *w)
+{
+    float moved, turned, off;
+    if (!vxk_way_ends(a, path, segment, w, &moved, &turned))
+        return 0;
+    off = vxk_path_sphere(a, sphere, w->c, &w->radius);
+    w->length = vxk_way_length(moved, turned, off);
     return w->length <= (float)VXK_PATH_MOST;
 }
 /* c turned by q: c + 2 w (q x c) + 2 q x (q x c). */
@@ -196,56 +221,50 @@ VXK_FN int vxk_path_over(const struct vxk_path_answer *o, float place)
     return vxk_place_bits(place) > (uint32_t)(vxk_peek64(&o->first) >> 32);
 }
 
-/* Element: path i / n_segments, segment i % n_segments. */
-#define vxk_query_path_legs_args vxk_query_path_args
-VXK_FN void vxk_query_path_legs(const struct vxk_query_path_args *a, uint32_t i)
+/* The middle of a way whose ends are known. */
+VXK_FN void vxk_path_middle(const struct vxk_way *w, float moved, float turned, struct vxk_path_leg *leg)
 {
-    const float *p = a->poses + ((uint64_t)(i / a->n_segments) * a->n_waypoints + i % a->n_segments) * 7;
-    struct vxk_path_leg *leg = &a->legs[i];
-    double from[3], to[3];
-    float q1[4], q2[4], dot = 0.0f, n = 0.0f, turned = 0.0f, moved = 0.0f;
-    leg->moved = -1.0f;
-    if (!vxk_pose(&a->q, p, from, q1) || !vxk_pose(&a->q, a->n_waypoints > 1 ? p + 7 : p, to, q2))
-        return;
-    for (int k = 0; k < 4; k++)
-        dot = dot + q1[k] * q2[k];
+    float n = 0.0f;
     for (int k = 0; k < 4; k++) {
-        float turn = (dot < 0.0f ? -q2[k] : q2[k]) - q1[k];
-        turned = turned + turn * turn;
-        leg->q[k] = q1[k] + 0.5f * turn;
+        leg->q[k] = w->q[k] + 0.5f * w->turn[k];
         n = n + leg->q[k] * leg->q[k];
     }
     n = vxk_sqrt(n);
     for (int k = 0; k < 4; k++)
         leg->q[k] = leg->q[k] / n;
-    for (int k = 0; k < 3; k++) {
-        double step = to[k] - from[k];
-        moved = moved + (float)(step * step);
-        if (!vxk_split(from[k] + 0.5 * step, &leg->v[k], &leg->f[k])) {
+    for (int k = 0; k < 3; k++)
+        if (!vxk_split(w->from[k] + 0.5 * w->step[k], &leg->v[k], &leg->f[k])) {
             leg->v[k] = 134217727; /* the voxel range's end: nothing is decided there at a glance */
             leg->f[k] = 0.0f;
         }
-    }
-    leg->turned = vxk_sqrt(turned);
-    leg->moved = vxk_sqrt(moved);
-    if (vxk_way_length(leg->moved, leg->turned, a->reach) > 0.999f * (float)VXK_PATH_WIDE)
+    leg->moved = moved;
+    leg->turned = turned;
+}
+/* Element: path i / n_segments, segment i % n_segments. */
+#define vxk_query_path_legs_args vxk_query_path_args
+VXK_FN void vxk_query_path_legs(const struct vxk_query_path_args *a, uint32_t i)
+{
+    struct vxk_path_leg *leg = &a->legs[i];
+    struct vxk_way w;
+    float moved, turned;
+    leg->moved = -1.0f;
+    if (!vxk_way_ends(a, i / a->n_segments, i % a->n_segments, &w, &moved, &turned))
+        return;
+    vxk_path_middle(&w, moved, turned, leg);
+    if (vxk_way_length(moved, turned, a->reach) > 0.999f * (float)VXK_PATH_WIDE)
         vxk_count_up(&a->counters->n_long);
 }
 
-/* A sphere's way between two way-points; false when it is none. */
-VXK_FN int vxk_path_see(const struct vxk_query_path_args *a, const struct vxk_path_leg *leg, uint32_t sphere,
-                        struct vxk_path_glance *g)
+/* A sphere's way between two way-points in short; c, off: the sphere's place in the robot.  False when it is
+ * none. */
+VXK_FN int vxk_path_short(const struct vxk_path_leg *leg, const float c[3], float off, float radius,
+                          struct vxk_path_glance *g)
 {
-    const float *s = a->spheres + 4 * (uint64_t)sphere;
-    float c[3], v[3], off = 0.0f;
+    float v[3];
     if (leg->moved < 0.0f)
         return 0;
-    for (int k = 0; k < 3; k++) {
-        c[k] = (float)((double)s[k] / a->q.voxel_m);
-        off = off + c[k] * c[k];
-    }
-    g->radius = (float)((double)s[3] / a->q.voxel_m);
-    g->length = vxk_way_length(leg->moved, leg->turned, vxk_sqrt(off));
+    g->radius = radius;
+    g->length = vxk_way_length(leg->moved, leg->turned, off);
     if (!(g->length <= (float)VXK_PATH_MOST))
         return 0;
     vxk_turn(leg->q, c, v);
@@ -255,24 +274,39 @@ VXK_FN int vxk_path_see(const struct vxk_query_path_args *a, const struct vxk_pa
     }
     return 1;
 }
-/* What is around the piece of a way within `half` of a spot, as vxk_around: where none of it, a sphere of
- * that radius touches nothing, has no distance within R and meets nothing unknown anywhere on it. */
-VXK_FN uint32_t vxk_path_around(const struct vxk_query_path_args *a, const struct vxk_spot *m, float half,
-                                float radius)
+VXK_FN int vxk_path_see(const struct vxk_query_path_args *a, const struct vxk_path_leg *leg, uint32_t sphere,
+                        struct vxk_path_glance *g)
 {
-    struct vxk_extent inner, outer;
-    uint32_t all = a->unknown == VXK_UNKNOWN_FREE ? VXK_NEAR | VXK_HAS_OCCUPIED : VXK_AROUND_ALL;
+    float c[3], radius, off = vxk_path_sphere(a, sphere, c, &radius);
+    return vxk_path_short(leg, c, off, radius, g);
+}
+/* The voxels around the piece of a way within `half` of a spot: those that give a place's distance or state,
+ * and those that count as met.  False at the end of the range. */
+VXK_FN int vxk_path_extents(const struct vxk_spot *m, float half, float radius, struct vxk_extent *inner,
+                            struct vxk_extent *outer)
+{
     float reach;
     half = half + 0.1f;           /* what rounding may add */
     reach = half + radius + 0.5f; /* to any voxel that counts as met */
     for (int k = 0; k < 3; k++) { /* a distance comes from the voxels around a place's own */
         if (!(m->f[k] > -1e5f && m->f[k] < 1e5f) || m->v[k] < -134000000 || m->v[k] > 134000000)
-            return all;
-        inner.lo[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] - half) - 1;
-        inner.hi[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] + half) + 1;
-        outer.lo[k] = vxk_mini(m->v[k] + (int32_t)vxk_floor(m->f[k] - reach) - 1, inner.lo[k]);
-        outer.hi[k] = vxk_maxi(m->v[k] + (int32_t)vxk_floor(m->f[k] + reach) + 1, inner.hi[k]);
+            return 0;
+        inner->lo[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] - half) - 1;
+        inner->hi[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] + half) + 1;
+        outer->lo[k] = vxk_mini(m->v[k] + (int32_t)vxk_floor(m->f[k] - reach) - 1, inner->lo[k]);
+        outer->hi[k] = vxk_maxi(m->v[k] + (int32_t)vxk_floor(m->f[k] + reach) + 1, inner->hi[k]);
     }
+    return 1;
+}
+/* What is around such a piece, as vxk_around: where none of it, a sphere of that radius touches nothing, has
+ * no distance within R and meets nothing unknown anywhere on it. */
+VXK_FN uint32_t vxk_path_around(const struct vxk_query_path_args *a, const struct vxk_spot *m, float half,
+                                float radius)
+{
+    struct vxk_extent inner, outer;
+    uint32_t all = a->unknown == VXK_UNKNOWN_FREE ? VXK_NEAR | VXK_HAS_OCCUPIED : VXK_AROUND_ALL;
+    if (!vxk_path_extents(m, half, radius, &inner, &outer))
+        return all;
     return vxk_around(&a->q, &inner, a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer) & all;
 }
 /* A way is decided piece by piece: how many it has, none of them longer than VXK_PATH_WIDE. */
@@ -301,25 +335,34 @@ VXK_FN struct vxk_path_answer *vxk_path_of(const struct vxk_query_path_args *a, 
     return &a->out[*path];
 }
 
+/* What of a way is to be looked at, as vxk_around; what can't be judged is noted. */
+VXK_FN uint32_t vxk_path_decide(const struct vxk_query_path_args *a, const struct vxk_path_leg *leg,
+                                uint32_t segment, uint32_t sphere, struct vxk_path_answer *o)
+{
+    struct vxk_path_glance g;
+    uint32_t around;
+    if (!vxk_path_see(a, leg, sphere, &g)) {
+        vxk_path_least(&o->outside, vxk_place_bits((float)segment));
+        return 0;
+    }
+    if (vxk_path_pieces(g.length) > 1)
+        return VXK_AROUND_ALL; /* each is looked at later */
+    around = vxk_path_around(a, &g.middle, 0.5f * g.length, g.radius);
+    if (around == VXK_HAS_UNKNOWN && vxk_place_bits((float)segment) > vxk_peek32(&o->unknown))
+        return 0;
+    return around;
+}
 /* Lists the ways that are to be marched.  Element: a way, from `first` on. */
 #define vxk_query_path_list_args vxk_query_path_args
 VXK_FN void vxk_query_path_list(const struct vxk_query_path_args *a, uint32_t i)
 {
     uint32_t segment, sphere, path, around, n = a->first + i;
     struct vxk_path_answer *o = vxk_path_of(a, n, &segment, &sphere, &path);
-    struct vxk_path_glance g;
     if (vxk_path_over(o, (float)segment))
         return;
-    if (!vxk_path_see(a, &a->legs[(uint64_t)path * a->n_segments + segment], sphere, &g)) {
-        vxk_path_least(&o->outside, vxk_place_bits((float)segment));
-        return;
-    }
-    around = VXK_AROUND_ALL; /* of several pieces: each is looked at later */
-    if (vxk_path_pieces(g.length) == 1)
-        around = vxk_path_around(a, &g.middle, 0.5f * g.length, g.radius);
-    if (!around || (around == VXK_HAS_UNKNOWN && vxk_place_bits((float)segment) > vxk_peek32(&o->unknown)))
-        return;
-    a->list[vxk_count_up(&a->counters->n)] = n << 3 | around;
+    around = vxk_path_decide(a, &a->legs[(uint64_t)path * a->n_segments + segment], segment, sphere, o);
+    if (around)
+        a->list[vxk_count_up(&a->counters->n)] = n << 3 | around;
 }
 
 /* True when an unknown voxel's cube is within r of a spot. */
@@ -379,6 +422,12 @@ VXK_FN void vxk_path_look(const struct vxk_query_path_args *a, const struct vxk_
     out->clear = (out->has ? vxk_min(d, (float)a->q.esdf.radius) : (float)a->q.esdf.radius) - w->radius;
     out->touches = (out->has && d <= w->radius) || out->state == VXK_STATE_OCCUPIED;
 }
+/* How far to go from a sample, voxels. */
+VXK_FN float vxk_path_step(const struct vxk_path_sample *now, int careful)
+{
+    float step = vxk_max(vxk_min(now->clear - 0.9f, 0.5f * now->clear), 0.25f);
+    return careful ? vxk_min(step, now->state == VXK_STATE_UNKNOWN ? 0.5f : 1.0f) : step;
+}
 /* Marches from s to `end` until it touches something; *least = no surface is nearer to the sphere's skin
  * anywhere there.  False when it leaves the voxel range.
  * From a sample it goes half of its clearance, so that what lies between two is known to half of that; less
@@ -398,7 +447,7 @@ VXK_FN int vxk_path_march(const struct vxk_query_path_args *a, const struct vxk_
     last.has = 0;
     last.clear = 0.0f;
     for (;;) {
-        float step, next;
+        float next;
         if (vxk_path_over(o, (float)segment + s))
             return 1;
         if (!vxk_way_at(w, s, &spot)) {
@@ -416,10 +465,7 @@ VXK_FN int vxk_path_march(const struct vxk_query_path_args *a, const struct vxk_
         }
         if (s >= end || w->length <= 0.0f)
             return 1;
-        step = vxk_max(vxk_min(now.clear - 0.9f, 0.5f * now.clear), 0.25f);
-        if (careful)
-            step = vxk_min(step, now.state == VXK_STATE_UNKNOWN ? 0.5f : 1.0f);
-        next = vxk_min(s + step / w->length, end);
+        next = vxk_min(s + vxk_path_step(&now, careful) / w->length, end);
         gone = (next - s) * w->length;
         s = next;
         last = now;
@@ -443,11 +489,10 @@ VXK_FN int vxk_path_piece(const struct vxk_query_path_args *a, const struct vxk_
         inside = vxk_path_march(a, w, segment, sphere, from, to, around, o, least);
     return inside && met < 3.0f;
 }
-/* Element: an entry of the list, from `entry` on. */
-VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
+/* Looks at what is around a way. */
+VXK_FN void vxk_path_walk(const struct vxk_query_path_args *a, uint32_t path, uint32_t segment,
+                          uint32_t sphere, uint32_t around, struct vxk_path_answer *o)
 {
-    uint32_t segment, sphere, path, listed = a->list[a->entry + i];
-    struct vxk_path_answer *o = vxk_path_of(a, listed >> 3, &segment, &sphere, &path);
     struct vxk_way w;
     float least = 1e30f;
     int32_t pieces;
@@ -455,7 +500,8 @@ VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
         return;
     pieces = vxk_path_pieces(w.length);
     for (int32_t k = 0; k < pieces; k++) {
-        uint32_t around = pieces == 1 ? listed & VXK_AROUND_ALL : vxk_path_around_piece(a, &w, k, pieces);
+        if (pieces > 1)
+            around = vxk_path_around_piece(a, &w, k, pieces);
         if (vxk_path_over(o, (float)segment + (float)k / (float)pieces) ||
             !vxk_path_piece(a, &w, segment, sphere, k, pieces, around, o, &least))
             break;
@@ -463,13 +509,17 @@ VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
     if (least < 1e29f)
         vxk_path_least(&o->clearance, vxk_order_of(least));
 }
-
-/* What can't be judged is unknown space; what lies behind the first contact is forgotten.  Element: a path.
- */
-#define vxk_query_path_cut_args vxk_query_path_args
-VXK_FN void vxk_query_path_cut(const struct vxk_query_path_args *a, uint32_t i)
+/* Element: an entry of the list, from `entry` on. */
+VXK_FN void vxk_query_path(const struct vxk_query_path_args *a, uint32_t i)
 {
-    struct vxk_path_answer *o = &a->out[i];
+    uint32_t segment, sphere, path, listed = a->list[a->entry + i];
+    struct vxk_path_answer *o = vxk_path_of(a, listed >> 3, &segment, &sphere, &path);
+    vxk_path_walk(a, path, segment, sphere, listed & VXK_AROUND_ALL, o);
+}
+
+/* What can't be judged is unknown space; what lies behind the first contact is forgotten. */
+VXK_FN void vxk_path_cut(const struct vxk_query_path_args *a, struct vxk_path_answer *o)
+{
     uint32_t place = (uint32_t)(o->first >> 32);
     if (a->unknown == VXK_UNKNOWN_OCCUPIED && o->outside < place) {
         place = o->outside;
@@ -487,11 +537,10 @@ VXK_FN void vxk_query_path_cut(const struct vxk_query_path_args *a, uint32_t i)
     o->status |=
         (o->unknown != VXK_NONE ? VXK_Q_TOUCHES_UNKNOWN : 0) | (o->outside != VXK_NONE ? VXK_Q_OUTSIDE : 0);
 }
-/* Clearance of a robot that touches: where it does.  Element: path i / n_spheres, sphere i % n_spheres. */
-#define vxk_query_path_touch_args vxk_query_path_args
-VXK_FN void vxk_query_path_touch(const struct vxk_query_path_args *a, uint32_t i)
+/* Clearance of a robot that touches: where it does. */
+VXK_FN void vxk_path_touch(const struct vxk_query_path_args *a, uint32_t path, uint32_t sphere,
+                           struct vxk_path_answer *o)
 {
-    struct vxk_path_answer *o = &a->out[i / a->n_spheres];
     struct vxk_path_sample now;
     struct vxk_esdf_cursor cursor;
     struct vxk_spot spot;
@@ -502,19 +551,16 @@ VXK_FN void vxk_query_path_touch(const struct vxk_query_path_args *a, uint32_t i
         return;
     place.u = (uint32_t)(o->first >> 32);
     segment = vxk_minu((uint32_t)place.f, a->n_segments - 1);
-    if (!vxk_way_make(a, i / a->n_spheres, segment, i % a->n_spheres, &w) ||
-        !vxk_way_at(&w, place.f - (float)segment, &spot))
+    if (!vxk_way_make(a, path, segment, sphere, &w) || !vxk_way_at(&w, place.f - (float)segment, &spot))
         return;
     vxk_esdf_cursor_init(&cursor);
     vxk_path_look(a, &w, &spot, 0, &cursor, &now);
     if (now.has)
         vxk_path_least(&o->clearance, vxk_order_of(now.clear));
 }
-/* Element: a path. */
-#define vxk_query_path_end_args vxk_query_path_args
-VXK_FN void vxk_query_path_end(const struct vxk_query_path_args *a, uint32_t i)
+/* Numbers in order become what they stand for. */
+VXK_FN void vxk_path_end(const struct vxk_query_path_args *a, struct vxk_path_answer *o)
 {
-    struct vxk_path_answer *o = &a->out[i];
     union vxk_bits b;
     b.f = o->clearance == VXK_NONE ? a->q.undefined : vxk_ordered(o->clearance) * (float)a->q.voxel_m;
     o->clearance = b.u;
@@ -524,6 +570,23 @@ VXK_FN void vxk_query_path_end(const struct vxk_query_path_args *a, uint32_t i)
     if (o->first == ~0ull)
         o->first = (uint64_t)b.u << 32 | VXK_NONE;
     o->outside = 0;
+}
+
+/* Elements: a path; path i / n_spheres, sphere i % n_spheres; a path. */
+#define vxk_query_path_cut_args   vxk_query_path_args
+#define vxk_query_path_touch_args vxk_query_path_args
+#define vxk_query_path_end_args   vxk_query_path_args
+VXK_FN void vxk_query_path_cut(const struct vxk_query_path_args *a, uint32_t i)
+{
+    vxk_path_cut(a, &a->out[i]);
+}
+VXK_FN void vxk_query_path_touch(const struct vxk_query_path_args *a, uint32_t i)
+{
+    vxk_path_touch(a, i / a->n_spheres, i % a->n_spheres, &a->out[i / a->n_spheres]);
+}
+VXK_FN void vxk_query_path_end(const struct vxk_query_path_args *a, uint32_t i)
+{
+    vxk_path_end(a, &a->out[i]);
 }
 
 #endif

@@ -75,32 +75,37 @@ VXK_FN uint64_t vxk_ball_slab(const struct vxk_query *q, const struct vxk_ball *
     return rows & 0x0101010101010101ull;
 }
 
-/* The rows of a leaf that the ball meets. */
+/* The rows of slab x of a leaf that the ball meets. */
+VXK_FN void vxk_ball_leaf_slab(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l,
+                               const int32_t first[3], int32_t x)
+{
+    float gx = vxk_ball_gap(b, 0, first[0] + x, first[0] + x);
+    uint64_t rows = vxk_ball_slab(q, b, l, x);
+    if (!rows)
+        return;
+    for (int32_t y = vxk_maxi(b->lo[1] - first[1], 0); y < 8 && first[1] + y <= b->hi[1]; y++) {
+        float gy = vxk_ball_gap(b, 1, first[1] + y, first[1] + y), left = b->r * b->r - gx * gx - gy * gy, s;
+        int32_t from, to;
+        if (left < 0.0f || !(rows >> (8 * y) & 1))
+            continue;
+        s = vxk_sqrt(left);
+        from = (int32_t)vxk_ceil(b->at.f[2] - s) - 1 - first[2];
+        to = (int32_t)vxk_floor(b->at.f[2] + s) - first[2];
+        from = vxk_maxi(from, 0);
+        to = vxk_mini(to, 7);
+        if (from <= to)
+            vxk_ball_row(q, b, l, first, (uint32_t)(x << 3 | y), from, to);
+        if (b->status == VXK_BALL_ALL)
+            return;
+    }
+}
+/* The slabs of a leaf that the ball meets. */
 VXK_FN void vxk_ball_leaf(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_leaf *l,
                           const int32_t first[3])
 {
-    for (int32_t x = vxk_maxi(b->lo[0] - first[0], 0); x < 8 && first[0] + x <= b->hi[0]; x++) {
-        float gx = vxk_ball_gap(b, 0, first[0] + x, first[0] + x);
-        uint64_t rows = vxk_ball_slab(q, b, l, x);
-        if (!rows)
-            continue;
-        for (int32_t y = vxk_maxi(b->lo[1] - first[1], 0); y < 8 && first[1] + y <= b->hi[1]; y++) {
-            float gy = vxk_ball_gap(b, 1, first[1] + y, first[1] + y), left = b->r * b->r - gx * gx - gy * gy,
-                  s;
-            int32_t from, to;
-            if (left < 0.0f || !(rows >> (8 * y) & 1))
-                continue;
-            s = vxk_sqrt(left);
-            from = (int32_t)vxk_ceil(b->at.f[2] - s) - 1 - first[2];
-            to = (int32_t)vxk_floor(b->at.f[2] + s) - first[2];
-            from = vxk_maxi(from, 0);
-            to = vxk_mini(to, 7);
-            if (from <= to)
-                vxk_ball_row(q, b, l, first, (uint32_t)(x << 3 | y), from, to);
-            if (b->status == VXK_BALL_ALL)
-                return;
-        }
-    }
+    for (int32_t x = vxk_maxi(b->lo[0] - first[0], 0);
+         x < 8 && first[0] + x <= b->hi[0] && b->status != VXK_BALL_ALL; x++)
+        vxk_ball_leaf_slab(q, b, l, first, x);
 }
 
 /* The cells among `cells` of a word that the ball meets; `first` = the word's first voxel, from the centre's
@@ -123,43 +128,58 @@ VXK_FN void vxk_ball_word(const struct vxk_query *q, struct vxk_ball *b, const s
     }
 }
 
+/* The voxels whose cubes the ball can meet. */
+VXK_FN void vxk_ball_begin(struct vxk_ball *b, struct vxk_extent *box)
+{
+    for (int a = 0; a < 3; a++) {
+        b->lo[a] = (int32_t)vxk_ceil(b->at.f[a] - b->r) - 1;
+        b->hi[a] = (int32_t)vxk_floor(b->at.f[a] + b->r);
+        box->lo[a] = b->at.v[a] + b->lo[a];
+        box->hi[a] = b->at.v[a] + b->hi[a];
+    }
+}
+/* The cells of the word at `base` that are worth a look by its outline. */
+VXK_FN uint64_t vxk_ball_cells(const struct vxk_ball *b, const struct vxk_outline *o,
+                               const struct vxk_extent *box, const int32_t base[3])
+{
+    uint64_t cells =
+        (b->status & VXK_Q_TOUCHES_UNKNOWN ? 0 : o->unknown) | (b->status & VXK_Q_COLLIDES ? 0 : o->occupied);
+    return cells & vxk_extent_cells(box, base);
+}
+/* Looks at these cells; c: the map's chunk, or NULL. */
+VXK_FN void vxk_ball_look(const struct vxk_query *q, struct vxk_ball *b, const struct vxk_chunk *c,
+                          uint64_t cells, const int32_t base[3])
+{
+    int32_t first[3];
+    for (int a = 0; a < 3; a++)
+        first[a] = base[a] - b->at.v[a];
+    vxk_ball_word(q, b,
+                  c ? &c->word[(base[0] >> 5 & 3) << 4 | (base[1] >> 5 & 3) << 2 | (base[2] >> 5 & 3)]
+                    : (const struct vxk_word *)0,
+                  cells, first);
+}
 /* Goes through the words that the ball meets. */
 VXK_FN void vxk_ball_scan(const struct vxk_query *q, struct vxk_ball *b)
 {
     struct vxk_esdf_cursor cursor;
     struct vxk_extent box;
     struct vxk_outline o;
-    int32_t w[3], base[3], first[3];
+    int32_t base[3];
     vxk_esdf_cursor_init(&cursor);
-    for (int a = 0; a < 3; a++) {
-        b->lo[a] = (int32_t)vxk_ceil(b->at.f[a] - b->r) - 1;
-        b->hi[a] = (int32_t)vxk_floor(b->at.f[a] + b->r);
-        box.lo[a] = b->at.v[a] + b->lo[a];
-        box.hi[a] = b->at.v[a] + b->hi[a];
-    }
-    for (w[0] = box.lo[0] >> 5; w[0] <= box.hi[0] >> 5; w[0]++)
-        for (w[1] = box.lo[1] >> 5; w[1] <= box.hi[1] >> 5; w[1]++)
-            for (w[2] = box.lo[2] >> 5; w[2] <= box.hi[2] >> 5; w[2]++) {
-                const struct vxk_chunk *c;
+    vxk_ball_begin(b, &box);
+    for (base[0] = box.lo[0] & ~31; base[0] <= box.hi[0]; base[0] += 32)
+        for (base[1] = box.lo[1] & ~31; base[1] <= box.hi[1]; base[1] += 32)
+            for (base[2] = box.lo[2] & ~31; base[2] <= box.hi[2]; base[2] += 32) {
                 uint64_t cells;
                 if (b->status == VXK_BALL_ALL)
                     return;
-                for (int a = 0; a < 3; a++) {
-                    base[a] = w[a] * 32;
-                    first[a] = base[a] - b->at.v[a];
-                }
                 vxk_outline_at(q, &cursor, base, &o);
-                cells = (b->status & VXK_Q_TOUCHES_UNKNOWN ? 0 : o.unknown) |
-                        (b->status & VXK_Q_COLLIDES ? 0 : o.occupied);
-                cells &= vxk_extent_cells(&box, base);
-                if (!cells)
-                    continue;
-                c = cursor.key == VXK_NO_KEY ? (const struct vxk_chunk *)0
-                                             : vxk_find_chunk(&q->grid, cursor.key);
-                vxk_ball_word(q, b,
-                              c ? &c->word[(w[0] & 3) << 4 | (w[1] & 3) << 2 | (w[2] & 3)]
-                                : (const struct vxk_word *)0,
-                              cells, first);
+                cells = vxk_ball_cells(b, &o, &box, base);
+                if (cells)
+                    vxk_ball_look(q, b,
+                                  cursor.key == VXK_NO_KEY ? (const struct vxk_chunk *)0
+                                                           : vxk_find_chunk(&q->grid, cursor.key),
+                                  cells, base);
             }
 }
 

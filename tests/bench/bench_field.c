@@ -326,11 +326,13 @@ static vx_err time_paths(struct vx_device *device, struct vx_map *map, uint64_t 
 {
     float spheres[4 * N_SPHERES];
     struct vx_paths q = {.spheres = spheres, .n_spheres = N_SPHERES, .n_waypoints = N_WAYPOINTS};
-    static struct vx_path_answer answers[N_PATHS];
+    struct vx_path_answer *answers;
     struct vx_map_info info;
-    void *poses = NULL;
+    void *poses = NULL, *out = NULL;
     vx_err err;
     VX_TRY(vx_device_alloc_host(device, N_PATHS * N_WAYPOINTS * 7ull * sizeof(float), &poses));
+    VX_TRY(vx_device_alloc_host(device, N_PATHS * sizeof *answers, &out));
+    answers = out;
     VX_TRY(vx_map_get_info(map, &info));
     make_paths(&info, spheres, poses);
     VX_TRY(time_modes(map, info.active_min_m, &q, poses, times, on_host, f->paths, answers, detail));
@@ -342,6 +344,7 @@ static vx_err time_paths(struct vx_device *device, struct vx_map *map, uint64_t 
         VX_TRY(time_modes(map, info.active_min_m, &q, poses, times, on_host, f->clear, answers, detail));
 fail:
     vx_device_free_host(device, poses);
+    vx_device_free_host(device, out);
     return err;
 }
 

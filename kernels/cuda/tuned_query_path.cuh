@@ -1,0 +1,335 @@
+/*
+ * tuned_query_path.cuh - what a block knows of a path: its legs, the chunks and cells around them.
+ */
+#ifndef VXK_CUDA_TUNED_QUERY_PATH_CUH
+#define VXK_CUDA_TUNED_QUERY_PATH_CUH
+
+#include "../body/query.h"
+#include "tuned.cuh"
+
+enum {
+    THREADS = 256,
+    FIRST_LEGS = 8, /* in the first group: many paths touch something soon */
+    LEGS = 24,
+    LISTED = 2048,          /* ways of a group */
+    CHUNKS = 64,            /* 4^3 of them, by the lowest bits of their coordinates */
+    COLUMNS = 64,           /* words of a region along x and y together */
+    DEEP = 8,               /* words of a region along z */
+    SHARE = VXK_PATH_GROUP, /* lanes that share the places of a way, or the slabs of a cell */
+    SHARES = VXK_WARP / SHARE
+};
+
+struct sphere {
+    float c[3], radius, off; /* voxels; off: from the robot's origin */
+};
+struct leg {
+    struct vxk_way way; /* without a sphere */
+    struct vxk_path_leg middle;
+};
+struct chunk {
+    uint64_t key;
+    uint32_t field, map; /* number in the field, version in the map, or VXK_NONE */
+};
+/* The cells around the legs of a group: what they have, a bit a cell along z. */
+struct region {
+    int32_t first[3], n[3]; /* cells, a multiple of 4; n 0: there is none */
+    uint32_t near[COLUMNS * 16], unknown[COLUMNS * 16], occupied[COLUMNS * 16]; /* [x][y] */
+};
+struct block {
+    struct vxk_path_answer o;
+    uint32_t n_march, n_meet, next_march, next_meet;
+    uint32_t n_legs;      /* of this group */
+    uint32_t long_from;   /* first segment with which the path is left */
+    uint32_t n_pieces;    /* a way of this group has at most */
+    uint32_t radius_bits; /* of the largest sphere */
+    struct chunk chunk[CHUNKS];
+    struct sphere sphere[VXK_PATH_WHOLE_SPHERES];
+    struct leg leg[LEGS];
+    struct region region;
+    union {
+        struct {
+            uint64_t near[COLUMNS * DEEP], unknown[COLUMNS * DEEP], occupied[COLUMNS * DEEP];
+        } word; /* of the region, while it is gathered */
+        struct {
+            uint16_t march[LISTED],
+                meet[LISTED]; /* piece of the group << 3 | what is around, as vxk_around */
+        } list;
+    };
+};
+/* What a thread works with. */
+struct work {
+    const struct vxk_query_path_args *a;
+    struct block *s;
+    uint32_t first, n_legs; /* of the group */
+};
+
+static __device__ __forceinline__ int over(const struct block *s, float place)
+{
+    uint64_t first = *(const volatile uint64_t *)&s->o.first;
+    return vxk_place_bits(place) > (uint32_t)(first >> 32);
+}
+/* What lies there can't be where unknown space is first met. */
+static __device__ __forceinline__ int behind_unknown(const struct block *s, float place)
+{
+    return vxk_place_bits(place) > *(const volatile uint32_t *)&s->o.unknown;
+}
+
+static __device__ __forceinline__ struct chunk *place_of(struct block *s, uint64_t key)
+{
+    return &s->chunk[(key >> 42 & 3) << 4 | (key >> 21 & 3) << 2 | (key & 3)];
+}
+/* What is needed seldom stands apart: the rest stays in the instruction cache. */
+#define APART static __device__ __attribute__((noinline))
+APART uint32_t find_field(const struct vxk_esdf *e, uint64_t key)
+{
+    return vxk_esdf_find(e, key);
+}
+APART const struct vxk_chunk *find_map(const struct vxk_grid *g, uint64_t key)
+{
+    return vxk_find_chunk(g, key);
+}
+static __device__ __forceinline__ uint32_t field_chunk(const struct work *w, uint64_t key)
+{
+    const struct chunk *c = place_of(w->s, key);
+    return c->key == key ? c->field : find_field(&w->a->q.esdf, key);
+}
+static __device__ __forceinline__ const struct vxk_chunk *map_chunk(const struct work *w, uint64_t key)
+{
+    const struct chunk *c = place_of(w->s, key);
+    if (c->key != key)
+        return find_map(&w->a->q.grid, key);
+    return c->map == VXK_NONE ? (const struct vxk_chunk *)0 : &w->a->q.grid.chunks[c->map];
+}
+/* Looks up the chunks at the corners of what a robot needs of a leg: corner 0 .. 7. */
+static __device__ void know_chunk(const struct work *w, const struct leg *l, uint32_t corner)
+{
+    const struct vxk_path_leg *m = &l->middle;
+    float reach = 0.5f * vxk_way_length(m->moved, m->turned, w->a->reach) + w->a->reach +
+                  (float)w->a->q.esdf.radius + 2.0f;
+    int32_t at[3];
+    uint64_t key;
+    if (m->moved < 0.0f || !(reach < 1000.0f))
+        return;
+    for (int k = 0; k < 3; k++)
+        at[k] = m->v[k] + (corner >> k & 1 ? (int32_t)reach : -(int32_t)reach);
+    if (!vxk_cell_key(at[0] >> 3, at[1] >> 3, at[2] >> 3, &key))
+        return;
+    struct chunk *c = place_of(w->s, key);
+    if (vxk_atomic_cas64(&c->key, VXK_NO_KEY, key) == VXK_NO_KEY) {
+        const struct vxk_chunk *map = find_map(&w->a->q.grid, key);
+        c->field = find_field(&w->a->q.esdf, key);
+        c->map = map ? (uint32_t)(map - w->a->q.grid.chunks) : (uint32_t)VXK_NONE;
+    }
+}
+
+/* vxk_outline_at */
+static __device__ __forceinline__ void outline_at(const struct work *w, const int32_t base[3], uint64_t *key,
+                                                  struct vxk_outline *out)
+{
+    uint32_t word =
+        (uint32_t)(base[0] >> 5 & 3) << 4 | (uint32_t)(base[1] >> 5 & 3) << 2 | (uint32_t)(base[2] >> 5 & 3);
+    out->near = out->occupied = 0;
+    out->unknown = ~0ull;
+    if (!vxk_cell_key(base[0] >> 3, base[1] >> 3, base[2] >> 3, key)) {
+        *key = VXK_NO_KEY;
+        return;
+    }
+    uint32_t c = field_chunk(w, *key);
+    if (c != VXK_NONE) {
+        const ulonglong2 *from = (const ulonglong2 *)&w->a->q.esdf.outline[(uint64_t)c << 6 | word];
+        ulonglong2 low = from[0], high = from[1];
+        out->near = low.x;
+        out->unknown = low.y;
+        out->occupied = high.x;
+        return;
+    }
+    const struct vxk_chunk *map = map_chunk(w, *key);
+    if (map)
+        out->unknown = ~map->word[word].tile;
+}
+/* Gathers what the cells of the region have. */
+static __device__ void gather(const struct work *w)
+{
+    struct block *s = w->s;
+    struct region *r = &s->region;
+    uint32_t ny = (uint32_t)r->n[1] / 4, nz = (uint32_t)r->n[2] / 4, n = (uint32_t)r->n[0] / 4 * ny * nz;
+    for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+        struct vxk_outline o;
+        uint64_t key;
+        int32_t base[3];
+        base[0] = (r->first[0] + (int32_t)(i / (ny * nz)) * 4) * 8;
+        base[1] = (r->first[1] + (int32_t)(i / nz % ny) * 4) * 8;
+        base[2] = (r->first[2] + (int32_t)(i % nz) * 4) * 8;
+        outline_at(w, base, &key, &o);
+        s->word.near[i] = o.near;
+        s->word.unknown[i] = o.unknown;
+        s->word.occupied[i] = o.occupied;
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < (uint32_t)(r->n[0] * r->n[1]); i += THREADS) {
+        uint32_t x = i / (uint32_t)r->n[1], y = i - x * (uint32_t)r->n[1], near = 0, unknown = 0,
+                 occupied = 0;
+        uint32_t from = (x / 4 * ny + y / 4) * nz, shift = (x & 3) << 4 | (y & 3) << 2;
+        for (uint32_t k = 0; k < nz; k++) {
+            near |= (uint32_t)(s->word.near[from + k] >> shift & 15) << (4 * k);
+            unknown |= (uint32_t)(s->word.unknown[from + k] >> shift & 15) << (4 * k);
+            occupied |= (uint32_t)(s->word.occupied[from + k] >> shift & 15) << (4 * k);
+        }
+        r->near[i] = near;
+        r->unknown[i] = unknown;
+        r->occupied[i] = occupied;
+    }
+    __syncthreads();
+}
+/* The cells of an extent, from the region's first; false when the region does not hold them all. */
+static __device__ __forceinline__ int in_region(const struct region *r, const struct vxk_extent *e,
+                                                int32_t from[3], int32_t to[3])
+{
+    int ok = 1;
+    for (int a = 0; a < 3; a++) {
+        from[a] = (e->lo[a] >> 3) - r->first[a];
+        to[a] = (e->hi[a] >> 3) - r->first[a];
+        ok &= from[a] >= 0 && to[a] < r->n[a];
+    }
+    return ok;
+}
+/* Bits from .. to. */
+static __device__ __forceinline__ uint32_t bits_of(int32_t from, int32_t to)
+{
+    return (~0u << from) & (~0u >> (31 - to));
+}
+/* What some cell of an extent has, in one of the region's masks. */
+static __device__ __forceinline__ uint32_t any_of(const struct region *r, const uint32_t *rows,
+                                                  const int32_t from[3], const int32_t to[3])
+{
+    uint32_t found = 0;
+    for (int32_t x = from[0]; x <= to[0]; x++)
+        for (int32_t y = from[1]; y <= to[1]; y++)
+            found |= rows[x * r->n[1] + y];
+    return found & bits_of(from[2], to[2]);
+}
+
+/* vxk_around */
+APART uint32_t around_words(const struct work *w, const struct vxk_extent *inner,
+                            const struct vxk_extent *outer)
+{
+    uint32_t found = 0;
+    int32_t base[3];
+    for (base[0] = outer->lo[0] & ~31; base[0] <= outer->hi[0]; base[0] += 32)
+        for (base[1] = outer->lo[1] & ~31; base[1] <= outer->hi[1]; base[1] += 32)
+            for (base[2] = outer->lo[2] & ~31; base[2] <= outer->hi[2]; base[2] += 32) {
+                struct vxk_outline o;
+                uint64_t key, cells = vxk_extent_cells(inner, base);
+                outline_at(w, base, &key, &o);
+                found |= o.unknown & vxk_extent_cells(outer, base) ? VXK_HAS_UNKNOWN : 0;
+                found |= (o.near & cells ? VXK_NEAR : 0) | (o.occupied & cells ? VXK_HAS_OCCUPIED : 0);
+            }
+    return found;
+}
+/* The same, by the region where that holds all of it. */
+static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
+                                                          const struct vxk_extent *inner,
+                                                          const struct vxk_extent *outer)
+{
+    const struct region *r = &w->s->region;
+    uint32_t found = 0;
+    int32_t from[3], to[3];
+    if (in_region(r, outer, from, to)) {
+        if (w->a->unknown != VXK_UNKNOWN_FREE)
+            found = any_of(r, r->unknown, from, to) ? VXK_HAS_UNKNOWN : 0;
+        in_region(r, inner, from, to);
+        return found | (any_of(r, r->near, from, to) ? VXK_NEAR : 0) |
+               (any_of(r, r->occupied, from, to) ? VXK_HAS_OCCUPIED : 0);
+    }
+    return around_words(w, inner, outer);
+}
+static __device__ __forceinline__ uint32_t around_spot(const struct work *w, const struct vxk_spot *m,
+                                                       float half, float radius, uint32_t all)
+{
+    struct vxk_extent inner, outer;
+    if (!vxk_path_extents(m, half, radius, &inner, &outer))
+        return all;
+    return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer) & all;
+}
+
+/* The cells that lanes' legs need (a lane a leg, of the first n): the region of as many of the first as fit,
+ * at most.  Returns how many. */
+static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const struct vxk_path_leg *leg)
+{
+    struct region *r = &w->s->region;
+    union vxk_bits radius;
+    uint32_t lane = threadIdx.x & (VXK_WARP - 1);
+    int32_t lo[3], hi[3], size[3], pieces = 1, fits, listed;
+    radius.u = w->s->radius_bits;
+    for (int a = 0; a < 3; a++) {
+        lo[a] = 1 << 30;
+        hi[a] = -(1 << 30);
+    }
+    if (lane < n && leg->moved >= 0.0f && !vxk_path_leave(w->a, leg)) {
+        float length = vxk_way_length(leg->moved, leg->turned, w->a->reach),
+              most = w->a->reach + 0.5f * length + radius.f + 4.0f;
+        pieces = length < (float)VXK_PATH_MOST ? vxk_path_pieces(1.001f * length) : 1;
+        for (int a = 0; a < 3 && most < 1000.0f; a++) {
+            lo[a] = (leg->v[a] - (int32_t)most) >> 5;
+            hi[a] = (leg->v[a] + (int32_t)most) >> 5;
+        }
+    }
+    for (uint32_t d = 1; d < VXK_WARP; d *= 2) {
+        int32_t p = __shfl_up_sync(VXK_FULL, pieces, d);
+        if (lane >= d)
+            pieces = max(pieces, p);
+        for (int a = 0; a < 3; a++) {
+            int32_t l = __shfl_up_sync(VXK_FULL, lo[a], d), h = __shfl_up_sync(VXK_FULL, hi[a], d);
+            if (lane >= d) {
+                lo[a] = min(lo[a], l);
+                hi[a] = max(hi[a], h);
+            }
+        }
+    }
+    for (int a = 0; a < 3; a++)
+        size[a] = max(hi[a] - lo[a] + 1, 0);
+    listed = lane < n && (lane + 1) * w->a->n_spheres * (uint32_t)pieces <= LISTED;
+    fits = size[0] <= COLUMNS && size[1] <= COLUMNS && size[0] * size[1] <= COLUMNS && size[2] <= DEEP;
+    uint32_t in_lists = __ballot_sync(VXK_FULL, listed), all = __ballot_sync(VXK_FULL, fits && listed), last;
+    int none = !(all & 1); /* not even the first leg has a region */
+    last = none ? in_lists : all;
+    last = last == VXK_FULL ? VXK_WARP : max((uint32_t)vxk_ctz32(~last), 1u);
+    if (lane == last - 1) {
+        w->s->n_pieces = (uint32_t)pieces;
+        for (int a = 0; a < 3; a++) {
+            r->n[a] = none ? 0 : size[a] * 4;
+            r->first[a] = r->n[a] ? lo[a] * 4 : 0;
+        }
+    }
+    return last;
+}
+/* The legs of a group, and the chunks and cells around them. */
+static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
+{
+    struct block *s = w->s;
+    if (threadIdx.x < VXK_WARP) {
+        struct leg *l = &s->leg[min(threadIdx.x, LEGS - 1u)];
+        uint32_t segment = w->first + threadIdx.x, n;
+        float moved, turned;
+        if (threadIdx.x < most) {
+            l->middle.moved = -1.0f;
+            if (vxk_way_ends(w->a, path, segment, &l->way, &moved, &turned)) {
+                vxk_path_middle(&l->way, moved, turned, &l->middle);
+                if (vxk_path_leave(w->a, &l->middle))
+                    atomicMin(&s->long_from, segment);
+            }
+        }
+        n = choose_region(w, most, &l->middle);
+        if (threadIdx.x == 0) {
+            s->n_legs = n;
+            s->n_march = s->n_meet = s->next_march = s->next_meet = 0;
+        }
+    }
+    __syncthreads();
+    w->n_legs = s->n_legs;
+    for (uint32_t k = threadIdx.x; k < w->n_legs * 8; k += THREADS)
+        know_chunk(w, &s->leg[k >> 3], k & 7);
+    __syncthreads();
+    gather(w);
+}
+#endif
