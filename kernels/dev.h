@@ -119,6 +119,15 @@ VXK_FN float vxk_abs(float x)
 {
     return fabsf(x);
 }
+/* Of two numbers that are no NaN; which of two zeros is left open. */
+VXK_FN float vxk_least(float a, float b)
+{
+    return fminf(a, b);
+}
+VXK_FN float vxk_most(float a, float b)
+{
+    return fmaxf(a, b);
+}
 /* Nearest integer, ties to even; |x| < 2^31. */
 VXK_FN int32_t vxk_rint(float x)
 {
@@ -366,6 +375,14 @@ VXK_FN float vxk_ceil(float x)
 VXK_FN float vxk_abs(float x)
 {
     return fabsf(x);
+}
+VXK_FN float vxk_least(float a, float b)
+{
+    return a < b ? a : b;
+}
+VXK_FN float vxk_most(float a, float b)
+{
+    return a > b ? a : b;
 }
 VXK_FN int32_t vxk_rint(float x)
 {

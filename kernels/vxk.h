@@ -72,6 +72,9 @@ struct vxk_ops {
      * bus: for small things that are read or written once. */
     vx_err (*alloc_host)(struct vxk_dev *dev, uint64_t bytes, void **out);
     void (*free_host)(struct vxk_dev *dev, void *ptr);
+    /* The address by which kernels read host memory in place, or NULL: it has to be uploaded.  On CUDA memory
+     * of alloc_host, over the bus: for what is read once. */
+    const void *(*reach)(struct vxk_dev *dev, const void *host);
 
     vx_err (*reserve)(struct vxk_dev *dev, uint64_t bytes, struct vxk_range *out);
     vx_err (*commit)(struct vxk_dev *dev, struct vxk_range *range, uint64_t bytes);

@@ -12,6 +12,11 @@ static bool bent(const struct vx_frame *f)
     return any;
 }
 
+bool vx__clean_wanted(const struct vx_frame *f)
+{
+    return f->sensor == VX_DEPTH && (bent(f) || f->edge_jump != 0 || f->mask || f->weight);
+}
+
 vx_err vx__clean_check(const struct vx_frame *f, struct vx_detail *detail)
 {
     for (int k = 0; k < 5; k++)
@@ -61,7 +66,7 @@ vx_err vx__clean_launch(struct vx_map *map, const struct vx_frame *f, struct vxk
     struct vx__workspace *w = &map->ws;
     struct vxk_clean *c = &args->clean;
     uint64_t pixels = (uint64_t)f->width * f->height;
-    if (f->sensor != VX_DEPTH || (!bent(f) && f->edge_jump == 0 && !f->mask && !f->weight))
+    if (!vx__clean_wanted(f))
         return VX_OK;
     VX_TRY_RET(vx__array_ensure(map, &w->clean, f->data_bytes, detail));
     *c = (struct vxk_clean){

@@ -279,6 +279,9 @@ vx_err vx__frame_convert(const struct vx_map_params *map, const struct vx_frame 
     vx__rotation_from_quaternion(pose.rotation_xyzw, R);
     for (int k = 0; k < 9; k++)
         f->R[k] = (float)R[k];
+    /* voxels in a row along z are asked about side by side: so lie their pixels */
+    f->step_u = fabs(R[7]) > fabs(R[6]) ? f->height : 1;
+    f->step_v = f->step_u == 1 ? f->width : 1;
     f->spread = (float)((fabs(R[2]) + fabs(R[5]) + fabs(R[8])) * (1 + 1e-6));
     for (int k = 0; k < 3; k++) {
         double x = (pose.position_m[k] - map->origin_m[k]) / map->voxel_size_m;

@@ -81,13 +81,15 @@ static vx_err launch_commit(struct vx_map *map, const struct vxk_frame_args *arg
 {
     struct vxk_queue *q = map->queue;
     const struct vxk_frame_space *s = &args->s;
+    const struct vxk_frame_report_args report = {.from = (const uint32_t *)(const void *)s->c,
+                                                 .to = (uint32_t *)(void *)map->ws.host};
     VX_TRY_RET(VXK_LAUNCH(q, frame_gate, args, 1));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_leaf, args, &s->c->go_records, 1, s->room_word * 64));
     VX_TRY_RET(vx__channels_commit(map, args));
     VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_commit, args, &s->c->go_chunks, 1, s->room_chunk));
     if (args->fade.due_n)
         VX_TRY_RET(VXK_LAUNCH_COUNTED(q, frame_bury, args, &s->c->go_dead, 1, s->room_chunk));
-    VX_TRY_RET(q->dev->ops->download(q, map->ws.host, s->c, sizeof *s->c));
+    VX_TRY_RET(VXK_LAUNCH(q, frame_report, &report, sizeof *s->c / sizeof *report.to));
     VX_TRY_RET(q->dev->ops->wait(q));
     vx__retired_sweep(map);
     return VX_OK;
@@ -127,8 +129,8 @@ static vx_err check_growth(const struct vx_map *map, uint64_t grown, struct vx_d
     return VX_OK;
 }
 
-/* What the commit reads and writes: the table, the pools, the pages at hand. */
-static void bind_map(struct vx_map *map, const struct vx__page_lists *fresh, struct vxk_frame_args *args)
+/* What a frame reads and writes: the table, the pools. */
+static void bind_map(struct vx_map *map, struct vxk_frame_args *args)
 {
     args->g = vx__map_grid(map);
     args->keys = map->keys;
@@ -141,6 +143,11 @@ static void bind_map(struct vx_map *map, const struct vx__page_lists *fresh, str
     args->value_page_bytes = (uint32_t)vx__page_bytes(VX__VALUE_PAGES, map->channels);
     args->epoch = map->epoch + 1;
     args->room_bytes = room_to_grow(map);
+}
+
+/* The pages at hand for the commit. */
+static void bind_pages(const struct vx__page_lists *fresh, struct vxk_frame_args *args)
+{
     for (int k = 0; k < VX__N_KINDS; k++)
         args->n_fresh[k] = fresh->n[k];
 }
@@ -204,7 +211,8 @@ static vx_err commit_exactly(struct vx_map *map, struct vxk_frame_args *args, st
     fresh_lists(map, fresh);
     memcpy(fresh->n, c->n_new, sizeof fresh->n);
     VX_TRY_RET(vx__pool_take(map->device, fresh, map->queue, detail));
-    bind_map(map, fresh, args);
+    bind_map(map, args);
+    bind_pages(fresh, args);
     err = launch_commit(map, args);
     if (!err && !c->fits)
         err = vx_fail(detail, VX_E_INTERNAL, "", "a frame did not fit into what was made for it");
@@ -283,17 +291,18 @@ static vx_err run_frame(struct vx_map *map, const struct vx_frame *frame, struct
     const struct vxk_ops *ops = map->device->dev->ops;
     vx_err err;
     memset(fresh, 0, sizeof *fresh);
-    if (frame->data_bytes)
+    VX_TRY(vx__workspace_zero(map, is_lidar(&args->f)));
+    if (frame->data_bytes && args->image == map->ws.image.ptr)
         VX_TRY(ops->upload(map->queue, map->ws.image.ptr, frame->data, frame->data_bytes));
     if (is_lidar(&args->f))
         VX_TRY(vx__workspace_beams(map, frame, args, detail));
-    VX_TRY(vx__workspace_zero(map, is_lidar(&args->f)));
-    VX_TRY(take_ahead(map, args, fresh, detail));
-    bind_map(map, fresh, args);
+    bind_map(map, args);
     VX_TRY(vx__fade_begin(map, frame, args, detail));
     VX_TRY(vx__clean_launch(map, frame, args, detail));
     VX_TRY(vx__channels_begin(map, frame, args, detail));
     VX_TRY(launch_select(map, frame, args));
+    VX_TRY(take_ahead(map, args, fresh, detail)); /* while the device selects */
+    bind_pages(fresh, args);
     VX_TRY(launch_commit(map, args));
     if (map->ws.host->fits)
         return VX_OK;

@@ -9,6 +9,7 @@ enum {
     MOST_WEIGHT = 255,
     FIRST_BATCH = 65536, /* leaves; halved until the scratch fits */
     SMALLEST_BATCH = 64,
+    MOST_OF_A_LEAF = 5 * 512, /* triangles; vertices are fewer */
     A_LEAF_BYTES = sizeof(struct vxk_mesh_leaf) + sizeof(struct vxk_records) + 128 + 27 * 4 /* staged */
 };
 
@@ -175,18 +176,38 @@ static bool has_tints(const struct vx__mesh_job *j)
     return params->colour || params->label;
 }
 
-/* Counts to running sums, and the host's arrays for as much. */
-static vx_err make_room(struct vx__mesh_job *j)
+/* Numbers of vertices and triangles; the counts become running sums. */
+static vx_err sum_up(struct vx__mesh_job *j, uint64_t n[2])
 {
     const struct vxk_ops *ops = j->q->dev->ops;
-    uint64_t n[2], *total = vx__work_get(&j->work, 2, sizeof *total);
-    uint64_t vertex_bytes;
-    vx_err err;
+    const bool fits = j->n_leaves < UINT32_MAX / MOST_OF_A_LEAF; /* running sums say it all */
+    uint64_t *total = vx__work_get(&j->work, 2, sizeof *total);
+    uint32_t last[2] = {0, 0};
 
     VX_TRY_RET(j->work.err);
-    VX_TRY_RET(ops->sum_u32(j->q, j->vertices, total, j->n_leaves));
-    VX_TRY_RET(ops->sum_u32(j->q, j->triangles, total + 1, j->n_leaves));
-    VX_TRY_RET(vx__work_read(&j->work, n, total, sizeof n));
+    if (!fits) {
+        VX_TRY_RET(ops->sum_u32(j->q, j->vertices, total, j->n_leaves));
+        VX_TRY_RET(ops->sum_u32(j->q, j->triangles, total + 1, j->n_leaves));
+    }
+    VX_TRY_RET(ops->scan_u32(j->q, j->vertices, j->vertices, j->n_leaves));
+    VX_TRY_RET(ops->scan_u32(j->q, j->triangles, j->triangles, j->n_leaves));
+    if (!fits)
+        return vx__work_read(&j->work, n, total, 2 * sizeof *n);
+    VX_TRY_RET(ops->download(j->q, &last[0], j->vertices + j->n_leaves, sizeof last[0]));
+    VX_TRY_RET(ops->download(j->q, &last[1], j->triangles + j->n_leaves, sizeof last[1]));
+    VX_TRY_RET(ops->wait(j->q));
+    n[0] = last[0];
+    n[1] = last[1];
+    return VX_OK;
+}
+
+/* Running sums, and arrays for as much. */
+static vx_err make_room(struct vx__mesh_job *j)
+{
+    uint64_t n[2];
+    vx_err err;
+
+    VX_TRY_RET(sum_up(j, n));
     if (!j->packed)
         find_origin(j);
     if (n[0] > UINT32_MAX || n[1] > UINT32_MAX)
@@ -194,35 +215,25 @@ static vx_err make_room(struct vx__mesh_job *j)
             j->detail, VX_E_EXHAUSTED, "",
             "the mesh would have %llu vertices and %llu triangles; a mesh holds at most 4294967295 of each",
             (unsigned long long)n[0], (unsigned long long)n[1]);
-    VX_TRY_RET(ops->scan_u32(j->q, j->vertices, j->vertices, j->n_leaves));
-    VX_TRY_RET(ops->scan_u32(j->q, j->triangles, j->triangles, j->n_leaves));
     j->n_vertices = (uint32_t)n[0];
     j->n_triangles = (uint32_t)n[1];
     if (!n[0])
         return VX_OK;
+    if (j->packed) {
+        j->pack = vx__work_get(&j->work, n[0], sizeof *j->pack);
+        j->tint = has_tints(j) ? vx__work_get(&j->work, n[0], sizeof *j->tint) : NULL;
+        j->triangle = vx__work_get(&j->work, n[1], 12);
+        return j->work.err;
+    }
     /* Pinned, and one block: copies come at the full speed of the bus. */
-    vertex_bytes = !j->packed ? 24 : sizeof *j->pack + (has_tints(j) ? sizeof *j->tint : 0);
-    err = ops->alloc_host(j->q->dev, n[0] * vertex_bytes + n[1] * 12, &j->memory);
+    err = j->q->dev->ops->alloc_host(j->q->dev, n[0] * 24 + n[1] * 12, &j->memory);
     if (err != VX_OK)
         return vx_fail(j->detail, err, "", "no memory for %llu vertices and %llu triangles",
                        (unsigned long long)n[0], (unsigned long long)n[1]);
-    j->pack = j->packed ? j->memory : NULL;
-    j->tint = j->packed && has_tints(j) ? (struct vxk_tint_answer *)(void *)(j->pack + n[0]) : NULL;
-    j->vertex = j->packed ? NULL : j->memory;
-    j->normal = j->packed ? NULL : j->vertex + n[0] * 3;
-    j->triangle = (uint32_t *)(void *)((uint8_t *)j->memory + n[0] * vertex_bytes);
+    j->vertex = j->memory;
+    j->normal = j->vertex + n[0] * 3;
+    j->triangle = (uint32_t *)(void *)(j->normal + n[0] * 3);
     return VX_OK;
-}
-
-static vx_err emit_tints(struct vx__mesh_job *j, const struct vxk_mesh_vertex_from *from, uint32_t base,
-                         uint32_t n)
-{
-    struct vxk_mesh_tints_args a = {.from = *from, .chunk_key = j->set.chunk_key};
-
-    a.out = vx__work_get(&j->work, n, sizeof *a.out);
-    VX_TRY_RET(j->work.err);
-    VX_TRY_RET(VXK_LAUNCH(j->q, mesh_tints, &a, n));
-    return j->q->dev->ops->download(j->q, j->tint + base, a.out, n * (uint64_t)sizeof *a.out);
 }
 
 /* Vertices base .. base + n. */
@@ -245,13 +256,13 @@ static vx_err emit_vertices(struct vx__mesh_job *j, const struct stage *t, uint3
     from.list = list.list = vx__work_get(w, n, sizeof *list.list);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_list, &list, t->n * 8));
-    if (j->tint)
-        VX_TRY_RET(emit_tints(j, &from, base, n));
+    if (j->packed && j->tint) {
+        struct vxk_mesh_tints_args a = {.from = from, .chunk_key = j->set.chunk_key, .out = j->tint + base};
+        VX_TRY_RET(VXK_LAUNCH(j->q, mesh_tints, &a, n));
+    }
     if (j->packed) {
-        struct vxk_mesh_pack_args a = {.from = from, .out = vx__work_get(w, n, sizeof *a.out)};
-        VX_TRY_RET(w->err);
-        VX_TRY_RET(VXK_LAUNCH(j->q, mesh_pack, &a, n));
-        return ops->download(j->q, j->pack + base, a.out, n * (uint64_t)sizeof *a.out);
+        struct vxk_mesh_pack_args a = {.from = from, .out = j->pack + base};
+        return VXK_LAUNCH(j->q, mesh_pack, &a, n);
     }
     struct vxk_mesh_vertices_args a = {
         .from = from, .chunk_key = j->set.chunk_key, .voxel_m = vx__map_params(j->map)->voxel_size_m};
@@ -278,10 +289,12 @@ static vx_err emit_triangles(struct vx__mesh_job *j, const struct stage *t, uint
                                         .first_base = base};
 
     a.above = above.link = vx__work_get(w, t->n * 8ull, sizeof *above.link);
-    a.triangles = vx__work_get(w, n * 3ull, sizeof *a.triangles);
+    a.triangles = j->packed ? j->triangle + base * 3ull : vx__work_get(w, n * 3ull, sizeof *a.triangles);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_link, &above, t->n * 8));
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_triangles, &a, t->n * 8));
+    if (j->packed)
+        return VX_OK;
     return j->q->dev->ops->download(j->q, j->triangle + base * 3ull, a.triangles,
                                     n * 3ull * sizeof *a.triangles);
 }
@@ -296,7 +309,7 @@ static vx_err emit(struct vx__mesh_job *j, const struct stage *t, const uint32_t
         VX_TRY_RET(emit_vertices(j, t, from[0], to[0] - from[0]));
     if (to[1] != from[1])
         VX_TRY_RET(emit_triangles(j, t, from[1], to[1] - from[1]));
-    return j->q->dev->ops->wait(j->q);
+    return j->packed ? VX_OK : j->q->dev->ops->wait(j->q);
 }
 
 static vx_err emit_batch(struct vx__mesh_job *j, struct stage *t)
@@ -350,6 +363,7 @@ vx_err vx__mesh_run(struct vx__mesh_job *j)
     uint32_t keep;
     vx_err err;
 
+    memset(j->level, 0, sizeof j->level); /* a run before this one may have had lists */
     j->vertices = vx__work_get(w, j->n_leaves + 1ull, sizeof *j->vertices);
     j->triangles = vx__work_get(w, j->n_leaves + 1ull, sizeof *j->triangles);
     VX_TRY_RET(w->err);

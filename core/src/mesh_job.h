@@ -33,7 +33,7 @@ struct vx__mesh_job {
     struct vxk_cells set;
     uint32_t n_leaves;    /* of the set */
     const uint8_t *role;  /* device [n_leaves] VXK_MESH_*; NULL: all make both */
-    bool packed;          /* vertices as vxk_mesh_packed */
+    bool packed;          /* vertices as vxk_mesh_packed; what comes out stays on the device */
     const uint64_t *keys; /* host [n_chunks] of the set's chunks; may still be on its way until the first
                              wait; not needed when packed */
     uint32_t n_chunks;
@@ -45,12 +45,12 @@ struct vx__mesh_job {
     uint32_t *count;                /* device: entries of the two lists */
     uint32_t *vertices, *triangles; /* device: [n_leaves + 1] counts, then running sums */
 
-    /* What came out: one pinned block. */
+    /* What came out: one pinned block, or packed and among `work`. */
     uint32_t n_vertices, n_triangles;
     void *memory;
     float *vertex, *normal;       /* [n_vertices][3] unless packed */
-    struct vxk_mesh_packed *pack; /* [n_vertices] when packed */
-    struct vxk_tint_answer *tint; /* [n_vertices] when packed, of a map with colours or labels; else NULL */
+    struct vxk_mesh_packed *pack; /* device [n_vertices] when packed */
+    struct vxk_tint_answer *tint; /* the same of a map with colours or labels; else NULL */
     uint32_t *triangle;           /* [n_triangles][3] numbers of vertices */
 };
 
@@ -61,6 +61,13 @@ vx_err vx__mesh_begin(struct vx__mesh_job *job, struct vx_map *map, const struct
 /* Errors: VX_E_CANCELLED; VX_E_EXHAUSTED; VX_E_NOMEM; VX_E_DEVICE. */
 vx_err vx__mesh_run(struct vx__mesh_job *job);
 vx_err vx__mesh_cancelled(const struct vx__mesh_job *job);
+/*
+ * Appends the records of a packed job's chunks to *out: body and counts of records, vertices and triangles.
+ * near, bases: device, as vxk_mesh_records's.  Errors: VX_E_EXHAUSTED; VX_E_NOMEM; VX_E_DEVICE; *out is as it
+ * was then.
+ */
+vx_err vx__mesh_records(struct vx__mesh_job *job, const uint32_t *near, const uint32_t *bases,
+                        uint32_t n_chunks, bool complete, struct vx_mesh_chunks *out);
 /* Frees what came out, if it was not taken (memory = NULL), and all the rest. */
 void vx__mesh_end(struct vx__mesh_job *job);
 

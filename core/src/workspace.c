@@ -1,6 +1,7 @@
 /* workspace.c - the frame pipeline's memory: lists that grow, the beam table, page ids. */
 #include "workspace.h"
 
+#include "clean.h"
 #include "frame_convert.h"
 
 #include <stdlib.h>
@@ -104,6 +105,16 @@ vx_err vx__workspace_zero(struct vx_map *map, bool lidar)
     return map->device->dev->ops->fill(map->queue, map->ws.zeroed.ptr, 0, zeroed_bytes(&map->ws, lidar));
 }
 
+/* The payload where kernels can read it as it is, or NULL.  A clean image is made of several looks at each
+ * pixel: not over a bus. */
+static const void *in_place(const struct vx_map *map, const struct vx_frame *frame)
+{
+    struct vxk_dev *dev = map->device->dev;
+    if (vx__clean_wanted(frame) || !frame->data_bytes || (uintptr_t)frame->data % sizeof(float))
+        return NULL;
+    return dev->ops->reach(dev, frame->data);
+}
+
 vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, struct vxk_frame_args *args,
                              struct vx_detail *detail)
 {
@@ -111,13 +122,14 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
     const struct vxk_frame *f = &args->f;
     struct vxk_frame_space *s = &args->s;
     const bool lidar = f->sensor == VXK_SENSOR_LIDAR;
+    const void *image = in_place(map, frame);
     uint64_t bins = (uint64_t)f->width * (uint64_t)f->height, rays = (uint64_t)frame->width * frame->height;
     const bool banded = lidar && map->device->backend == VXK_CPU;
     const uint64_t end_stride = (uint64_t)f->width + 2 * VXK_END_APRON,
                    ends = end_stride * (uint64_t)f->height;
     const struct need base[] = {
         {&w->zeroed, zeroed_bytes(w, lidar)},
-        {&w->image, frame->data_bytes},
+        {&w->image, image ? 0 : frame->data_bytes},
         {&w->depth, bins * 4},
         {&w->inverse, lidar ? 0 : bins * 4},
         {&w->pixel, lidar ? 0 : bins * sizeof *s->pixel},
@@ -210,7 +222,7 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
         for (int k = 0; k < 3; k++)
             s->end[k] = (float *)w->end.ptr + ends * (uint64_t)k;
     }
-    args->image = w->image.ptr;
+    args->image = image ? image : w->image.ptr;
     return VX_OK;
 }
 

@@ -102,13 +102,13 @@ VXK_FN uint32_t vxk_ray_reading(const struct vxk_frame *f, uint32_t ray)
                                             : ray;
 }
 
-/* The reading of a pixel, VXK_NONE: none. */
+/* The reading of a pixel by its place (vxk_pixel_place), VXK_NONE: none. */
 VXK_FN uint32_t vxk_pixel_reading(const struct vxk_frame_args *a, int32_t at)
 {
-    int32_t v = at / a->f.width, u = at - v * a->f.width;
-    if (!a->clean.bent)
-        return (uint32_t)at;
-    return vxk_bent_pixel(a, &u, &v) ? (uint32_t)(v * a->f.width + u) : VXK_NONE;
+    const int32_t line = a->f.step_u == 1 ? a->f.width : a->f.height, across = at / line,
+                  along = at - across * line;
+    int32_t u = a->f.step_u == 1 ? along : across, v = a->f.step_u == 1 ? across : along;
+    return !a->clean.bent || vxk_bent_pixel(a, &u, &v) ? (uint32_t)(v * a->f.width + u) : VXK_NONE;
 }
 /* What an observation of its surface is worth. */
 VXK_FN uint32_t vxk_pixel_weight(int32_t sample_weight)

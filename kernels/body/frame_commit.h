@@ -408,4 +408,14 @@ VXK_FN void vxk_frame_bury(const struct vxk_frame_args *a, uint32_t i)
     vxk_store32(&a->heads[slot], VXK_NONE);
 }
 
+/* The frame's counters into memory of the host: sooner there than a copy would be.  Element: a word. */
+struct vxk_frame_report_args {
+    const uint32_t *from;
+    uint32_t *to;
+};
+VXK_FN void vxk_frame_report(const struct vxk_frame_report_args *a, uint32_t i)
+{
+    a->to[i] = a->from[i];
+}
+
 #endif

@@ -63,21 +63,21 @@ VXK_FN struct vxk_bounds vxk_bounds_none(void)
 }
 VXK_FN void vxk_bounds_join(struct vxk_bounds *b, const struct vxk_bounds *o)
 {
-    b->hit_lo = vxk_min(b->hit_lo, o->hit_lo);
-    b->hit_hi = vxk_max(b->hit_hi, o->hit_hi);
-    b->free_all = vxk_min(b->free_all, o->free_all);
-    b->free_any = vxk_max(b->free_any, o->free_any);
+    b->hit_lo = vxk_least(b->hit_lo, o->hit_lo);
+    b->hit_hi = vxk_most(b->hit_hi, o->hit_hi);
+    b->free_all = vxk_least(b->free_all, o->free_all);
+    b->free_any = vxk_most(b->free_any, o->free_any);
 }
 /* Adds a reading d whose band reaches `before` to the near side and `behind` to the far side, and which
  * clears everything nearer than `clear`. */
 VXK_FN void vxk_bounds_add(struct vxk_bounds *b, float d, float before, float behind, float clear)
 {
     if (d > 0.0f && d < VXK_D_OPEN) {
-        b->hit_lo = vxk_min(b->hit_lo, d - before);
-        b->hit_hi = vxk_max(b->hit_hi, d + behind);
+        b->hit_lo = vxk_least(b->hit_lo, d - before);
+        b->hit_hi = vxk_most(b->hit_hi, d + behind);
     }
-    b->free_all = vxk_min(b->free_all, d > 0.0f ? clear : -1e30f);
-    b->free_any = vxk_max(b->free_any, d > 0.0f ? clear : -1e30f);
+    b->free_all = vxk_least(b->free_all, d > 0.0f ? clear : -1e30f);
+    b->free_any = vxk_most(b->free_any, d > 0.0f ? clear : -1e30f);
 }
 
 /* Reads one pixel: writes s.depth and s.inverse, returns why the reading was or was not used. */
@@ -224,8 +224,14 @@ VXK_FN struct vxk_smoothed vxk_smooth_solve(const struct vxk_frame *f, int row, 
     return o;
 }
 
-VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, uint32_t at, const struct vxk_smoothed *o)
+/* Place of a pixel in s.pixel and s.sample. */
+VXK_FN int32_t vxk_pixel_place(const struct vxk_frame *f, int32_t u, int32_t v)
 {
+    return u * f->step_u + v * f->step_v;
+}
+VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, int row, int u, const struct vxk_smoothed *o)
+{
+    const int32_t at = vxk_pixel_place(&a->f, u, row);
     struct vxk_pixel *p = &a->s.pixel[at];
     struct vxk_sample *s = &a->s.sample[at];
     p->lo = o->lo;
@@ -239,18 +245,30 @@ VXK_FN void vxk_store_pixel(const struct vxk_frame_args *a, uint32_t at, const s
 }
 
 /* Its sample again, in a frame that brings weights. */
-VXK_FN void vxk_weigh_pixel(const struct vxk_frame_args *a, uint32_t at, const struct vxk_smoothed *o)
+VXK_FN void vxk_weigh_pixel(const struct vxk_frame_args *a, int row, int u, const struct vxk_smoothed *o)
 {
-    struct vxk_sample *s = &a->s.sample[at];
-    const float by = a->s.weight[at];
+    struct vxk_sample *s = &a->s.sample[vxk_pixel_place(&a->f, u, row)];
+    const float by = a->s.weight[row * a->f.width + u];
     s->weight = vxk_obs_weighed(&a->f, o->d, o->g, by);
     s->thin = vxk_obs_weighed(&a->f, o->front, 1.0f, by);
 }
 
-/*
- * The sums of a strip's eight readings, while they are made.  Sums of whole numbers share a word: samples in
- * pairs | their h^2 << 8 | j^2 << 16 | h j << 24 (signed), where a pair's offset is (h, j) steps.
- */
+/* What a pair at (h, j) steps adds to the sums of whole numbers, which share a word: pairs | h^2 << 8 | j^2
+ * << 16 | h j << 24 (signed). */
+VXK_FN uint32_t vxk_smooth_counts(int h, int j)
+{
+    return 1u | (uint32_t)(h * h) << 8 | (uint32_t)(j * j) << 16 | (uint32_t)(h * j) << 24;
+}
+/* Those sums as the fields of m; area: of a step squared. */
+VXK_FN void vxk_smooth_counted(struct vxk_smooth *m, uint32_t pairs, float area)
+{
+    m->n = (float)(int32_t)(1 + 2 * (pairs & 255));
+    m->suu = area * (float)(int32_t)(pairs >> 8 & 255);
+    m->suv = area * (float)((int32_t)pairs >> 24);
+    m->svv = area * (float)(int32_t)(pairs >> 16 & 255);
+}
+
+/* The sums of a strip's eight readings, while they are made. */
 struct vxk_smooth_sums {
     vxk_f8 sum, near, sqx, sqy;
     vxk_f8 twice, gate; /* 2 / depth, and how far a pair may be off it */
@@ -275,8 +293,7 @@ VXK_FN_WOVEN void vxk_smooth_pair(struct vxk_smooth_sums *s, const float *p, con
         s->near = vxk_where8(vxk_less8(more, s->near), s->near, more);
     }
     s->sum = s->sum + vxk_keep8(in, both);
-    s->pairs = s->pairs + (in & vxk_bits8(1u | (uint32_t)(h * h) << 8 | (uint32_t)(j * j) << 16 |
-                                          (uint32_t)(h * j) << 24));
+    s->pairs = s->pairs + (in & vxk_bits8(vxk_smooth_counts(h, j)));
     if (h)
         s->sqx = s->sqx + vxk_keep8(in, vxk_all8((float)(h * step)) * apart);
     if (j)
@@ -333,19 +350,16 @@ VXK_FN_APART void vxk_smooth_end(const struct vxk_frame_args *a, int row, int u0
         struct vxk_smooth m;
         m.q0 = s.q0[k];
         m.sum = s.sum[k];
-        m.n = (float)(int32_t)(1 + 2 * (s.pairs[k] & 255));
         m.near = s.near[k];
-        m.suu = area * (float)(int32_t)(s.pairs[k] >> 8 & 255);
-        m.suv = area * (float)((int32_t)s.pairs[k] >> 24);
-        m.svv = area * (float)(int32_t)(s.pairs[k] >> 16 & 255);
+        vxk_smooth_counted(&m, s.pairs[k], area);
         m.sqx = s.sqx[k];
         m.sqy = s.sqy[k];
         o[k] = vxk_smooth_solve(f, row, u0 + k, raw[k], &m);
     }
     for (int k = 0; k < n; k++)
-        vxk_store_pixel(a, at + (uint32_t)k, &o[k]);
+        vxk_store_pixel(a, row, u0 + k, &o[k]);
     for (int k = 0; a->s.weight && k < n; k++)
-        vxk_weigh_pixel(a, at + (uint32_t)k, &o[k]);
+        vxk_weigh_pixel(a, row, u0 + k, &o[k]);
     for (int k0 = 0; k0 < n; k0 += VXK_TILE) {
         struct vxk_bounds b = vxk_bounds_none();
         for (int k = k0; k < vxk_mini(k0 + VXK_TILE, n); k++)
@@ -478,8 +492,8 @@ VXK_FN int vxk_depth_window(const struct vxk_frame *f, const struct vxk_vec3 *q,
     o->whole = 0;
     if (zh <= VXK_NEAREST)
         return 0;
-    il = 1.0f / vxk_max(zl, VXK_NEAREST); /* nearer voxels have no pixel */
-    ih = 1.0f / zh;
+    il = vxk_reciprocal(vxk_max(zl, VXK_NEAREST)); /* nearer voxels have no pixel */
+    ih = vxk_reciprocal(zh);
     /* half a pixel and a little more than the rounding of vxk_pixel_of */
     o->u0 = f->fx * (q->x - r) * (q->x - r < 0 ? il : ih) + f->cx + 0.45f;
     o->u1 = f->fx * (q->x + r) * (q->x + r > 0 ? il : ih) + f->cx + 0.55f;

@@ -39,18 +39,19 @@ enum { VXK_WEIGHT_CAP = 255 }; /* of a TSDF value, and of an observation */
 struct vxk_frame {
     int32_t sensor; /* VXK_SENSOR_* */
     int32_t width, height;
-    float fx, fy, cx, cy; /* depth camera, px */
-    float R[9];           /* map_T_sensor, row-major */
-    float t[3];           /* sensor, voxels from the corner of chunk oc */
-    int32_t oc[3];        /* chunk that holds the sensor */
-    float spread;         /* depth a cube spans along the camera's axis, in edges */
-    float inv_voxel;      /* voxels a metre */
-    float min_d, max_d;   /* accepted readings, voxels */
-    float trunc;          /* half width of the band, voxels */
-    float q_scale;        /* stored units a voxel: 32767 / tau_max */
-    float noise;          /* sensor noise: sigma = noise * d^2 voxels (depth cameras by triangulation) */
-    int32_t smooth_max;   /* px between the samples of a reading's neighbourhood, at most */
-    float weight_scale;   /* weight of an observation = weight_scale / d^2, 1 .. weight_max */
+    float fx, fy, cx, cy;   /* depth camera, px */
+    float R[9];             /* map_T_sensor, row-major */
+    float t[3];             /* sensor, voxels from the corner of chunk oc */
+    int32_t oc[3];          /* chunk that holds the sensor */
+    float spread;           /* depth a cube spans along the camera's axis, in edges */
+    float inv_voxel;        /* voxels a metre */
+    float min_d, max_d;     /* accepted readings, voxels */
+    float trunc;            /* half width of the band, voxels */
+    float q_scale;          /* stored units a voxel: 32767 / tau_max */
+    float noise;            /* sensor noise: sigma = noise * d^2 voxels (depth cameras by triangulation) */
+    int32_t smooth_max;     /* px between the samples of a reading's neighbourhood, at most */
+    int32_t step_u, step_v; /* in arrays of pixels: to the next column and row; one of them is 1 */
+    float weight_scale;     /* weight of an observation = weight_scale / d^2, 1 .. weight_max */
     int32_t weight_max;
     int32_t carve; /* 0: integrate surfaces only */
     int32_t mode;  /* enum vx_mode: 0 TSDF, 1 occupancy */

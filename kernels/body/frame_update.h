@@ -94,7 +94,7 @@ VXK_FN int32_t vxk_pixel_of(const struct vxk_frame *f, float x, float y, float *
     u = vxk_min(vxk_max(u, 0.0f), w - 1.0f);
     v = vxk_min(vxk_max(v, 0.0f), h - 1.0f);
     *z = ok ? *z : 3.0f * VXK_PIXEL_NONE;
-    return (int32_t)v * f->width + (int32_t)u;
+    return vxk_pixel_place(f, (int32_t)u, (int32_t)v);
 }
 
 /* The same for a point that is surely in view, a voxel or more in front of the sensor. */
@@ -102,7 +102,7 @@ VXK_FN int32_t vxk_pixel_in_view(const struct vxk_frame *f, float x, float y, fl
 {
     float inv = vxk_reciprocal(z);
     float u = f->fx * x * inv + (f->cx + 0.5f), v = f->fy * y * inv + (f->cy + 0.5f);
-    return (int32_t)v * f->width + (int32_t)u;
+    return vxk_pixel_place(f, (int32_t)u, (int32_t)v);
 }
 
 /* What a pixel says about a voxel at depth z. */

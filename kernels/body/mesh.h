@@ -9,6 +9,7 @@
 #include "mesh_chunk.h"
 #include "mesh_emit.h"
 #include "mesh_mask.h"
+#include "mesh_record.h"
 #include "mesh_table.h"
 
 #endif

@@ -54,7 +54,7 @@ VXK_FN int vxk_mesh_has_cells(const struct vxk_chunk *c, uint32_t tiles, const i
 
 /*
  * Whose triangles a changed chunk may have changed: bit (dx + 1) * 9 + (dy + 1) * 3 + dz + 1 for the chunk
- * (dx, dy, dz) from it, bit 13 for itself.  Element: changed chunk i >> 6, word i & 63.
+ * (dx, dy, dz) from it, bit 13 for itself.  Element: (changed chunk * 64 + word) * 27 + bit.
  */
 struct vxk_mesh_dirty_args {
     struct vxk_samples samples;
@@ -64,32 +64,31 @@ struct vxk_mesh_dirty_args {
 };
 VXK_FN void vxk_mesh_dirty(const struct vxk_mesh_dirty_args *a, uint32_t i)
 {
-    const struct vxk_chunk *c = &a->samples.grid.chunks[a->version[i >> 6]], *n;
-    uint32_t word = i & 63, bits = 1u << 13;
-    int32_t at[3], k[3], lo[3], hi[3];
+    uint32_t b = i % 27, word = i / 27 & 63, chunk = i / (27 * 64);
+    const struct vxk_chunk *c = &a->samples.grid.chunks[a->version[chunk]], *n;
+    int32_t at[3], d[3], k[3], lo[3], hi[3];
     uint64_t key;
+    int meets = b != 13;
     if (c->word[word].changed_epoch <= a->since)
         return;
     at[0] = (int32_t)(word >> 4);
     at[1] = (int32_t)(word >> 2 & 3);
     at[2] = (int32_t)(word & 3);
     vxk_key_xyz(c->key, &k[0], &k[1], &k[2]);
-    for (uint32_t b = 0; b < 27; b++) {
-        int32_t d[3];
-        int meets = b != 13;
-        vxk_mesh_offset(27, b, d);
-        for (int s = 0; s < 3; s++) {
-            meets = meets && (d[s] == 0 || at[s] == (d[s] < 0 ? 0 : 3));
-            lo[s] = d[s] == 0 ? vxk_maxi(4 * at[s] - 1, 0) : d[s] < 0 ? 15 : 0;
-            hi[s] = d[s] == 0 ? vxk_mini(4 * at[s] + 4, 15) : lo[s];
-        }
-        if (!meets || !vxk_cell_key((k[0] + d[0]) * 16, (k[1] + d[1]) * 16, (k[2] + d[2]) * 16, &key))
-            continue;
-        n = vxk_find_chunk(&a->samples.grid, key);
-        if (n && vxk_mesh_has_cells(n, a->samples.occupancy, lo, hi))
-            bits |= 1u << b;
+    vxk_mesh_offset(27, b, d);
+    for (int s = 0; s < 3; s++) {
+        meets = meets && (d[s] == 0 || at[s] == (d[s] < 0 ? 0 : 3));
+        lo[s] = d[s] == 0 ? vxk_maxi(4 * at[s] - 1, 0) : d[s] < 0 ? 15 : 0;
+        hi[s] = d[s] == 0 ? vxk_mini(4 * at[s] + 4, 15) : lo[s];
     }
-    vxk_atomic_or32(&a->near[i >> 6], bits);
+    if (meets && vxk_cell_key((k[0] + d[0]) * 16, (k[1] + d[1]) * 16, (k[2] + d[2]) * 16, &key)) {
+        n = vxk_find_chunk(&a->samples.grid, key);
+        meets = n && vxk_mesh_has_cells(n, a->samples.occupancy, lo, hi);
+    } else {
+        meets = 0;
+    }
+    if (meets | (b == 13))
+        vxk_atomic_or32(&a->near[chunk], 1u << b);
 }
 
 /* Cells 0 .. 3 of a word along an axis, as bits of `layers`, to the cells of the word. */

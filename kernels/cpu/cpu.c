@@ -59,6 +59,12 @@ static vx_err cpu_alloc_host(struct vxk_dev *dev, uint64_t bytes, void **out)
     return cpu_alloc(dev, bytes, out) == VX_OK ? VX_OK : VX_E_NOMEM;
 }
 
+static const void *cpu_reach(struct vxk_dev *dev, const void *host)
+{
+    (void)dev;
+    return host;
+}
+
 static void cpu_free(struct vxk_dev *dev, void *ptr)
 {
     vxk_blocks_give(&cpu_dev(dev)->blocks, ptr);
@@ -320,6 +326,7 @@ static const struct vxk_ops cpu_ops = {
     .trim = cpu_trim,
     .alloc_host = cpu_alloc_host,
     .free_host = cpu_free,
+    .reach = cpu_reach,
     .reserve = cpu_reserve,
     .commit = cpu_commit,
     .release = cpu_release,

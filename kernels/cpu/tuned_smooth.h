@@ -81,9 +81,10 @@ VXK_FN_APART void vxk_smooth_end8(const struct vxk_frame_args *a, int row, int u
     c[6] = vxk_weight8(f, d, g);
     c[7] = vxk_weight8(f, front, one);
     vxk_transpose8(c, rows);
-    for (uint32_t k = 0; k < 8; k++) {
-        __builtin_memcpy(&a->s.pixel[at + k], &rows[k], sizeof a->s.pixel[0]);
-        __builtin_memcpy(&a->s.sample[at + k], (const char *)&rows[k] + sizeof a->s.pixel[0],
+    for (int k = 0; k < 8; k++) {
+        const int32_t to = vxk_pixel_place(f, u0 + k, row);
+        __builtin_memcpy(&a->s.pixel[to], &rows[k], sizeof a->s.pixel[0]);
+        __builtin_memcpy(&a->s.sample[to], (const char *)&rows[k] + sizeof a->s.pixel[0],
                          sizeof a->s.sample[0]);
     }
     vxk_least4(vxk_min8(vxk_where8(hit, lo, none), ahead), hit_lo);

@@ -18,4 +18,23 @@ static __device__ __forceinline__ void vxk_kernel_begin(void)
 #endif
 }
 
+/*
+ * For a kernel that neither reads what the launch right before it writes nor writes what that one reads: it
+ * runs beside it.  Everything earlier is done when its blocks begin, as long as the launch before begins with
+ * vxk_kernel_begin.  All threads call _begin first and _end last, so that whoever waits for this kernel has
+ * waited for the one before too.
+ */
+static __device__ __forceinline__ void vxk_kernel_beside_begin(void)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+static __device__ __forceinline__ void vxk_kernel_beside_end(void)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+}
+
 #endif

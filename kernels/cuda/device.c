@@ -144,6 +144,17 @@ static void cuda_free_host(struct vxk_dev *dev, void *ptr)
     vxk_blocks_give(&cuda_dev(dev)->pinned, ptr);
 }
 
+static const void *cuda_reach(struct vxk_dev *dev, const void *host)
+{
+    struct cudaPointerAttributes at;
+    if (cudaSetDevice(cuda_dev(dev)->index) != cudaSuccess ||
+        cudaPointerGetAttributes(&at, host) != cudaSuccess) {
+        (void)cudaGetLastError(); /* memory that the driver does not know is no error */
+        return NULL;
+    }
+    return at.type == cudaMemoryTypeHost ? at.devicePointer : NULL;
+}
+
 static void cuda_trim(struct vxk_dev *dev)
 {
     struct vxk_cuda_dev *d = cuda_dev(dev);
@@ -395,6 +406,7 @@ static const struct vxk_ops cuda_ops = {
     .trim = cuda_trim,
     .alloc_host = cuda_alloc_host,
     .free_host = cuda_free_host,
+    .reach = cuda_reach,
     .reserve = vxk_cuda_reserve,
     .commit = vxk_cuda_commit,
     .release = vxk_cuda_release,

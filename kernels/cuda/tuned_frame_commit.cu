@@ -481,12 +481,13 @@ static __device__ __forceinline__ void put_word(const struct vxk_frame_args *a,
 }
 static_assert(sizeof(struct vxk_word) == 64, "masks, pages, n_active, epoch, tick, seen of a word");
 
-/* A block a chunk, two words a warp. */
+/* A block a chunk, two words a warp.  Beside frame_leaf (or frame_channels), which fills the new records:
+ * only their places are needed here. */
 static __global__ void __launch_bounds__(CHUNK_THREADS)
     commit(const __grid_constant__ struct vxk_frame_commit_args a, uint32_t n, const uint32_t *n_dev,
            uint32_t per)
 {
-    vxk_kernel_begin();
+    vxk_kernel_beside_begin();
     __shared__ uint32_t sums[3];
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP;
     for (uint32_t i = blockIdx.x; i < end; i += gridDim.x) {
@@ -517,5 +518,6 @@ static __global__ void __launch_bounds__(CHUNK_THREADS)
             vxk_chunk_publish(&a, c, sums[0], sums[1], sums[2]);
         __syncthreads();
     }
+    vxk_kernel_beside_end();
 }
 VXK_TUNED_LAUNCH(frame_commit, commit, CHUNK_THREADS, 1, 2)

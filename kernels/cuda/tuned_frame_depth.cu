@@ -305,6 +305,8 @@ read_voxel(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, co
     return r;
 }
 
+/* TSDF: the map is one; else it keeps occupancy. */
+template <bool TSDF>
 static __device__ __forceinline__ uint32_t new_value(const struct vxk_frame_args *a, const struct reading *r)
 {
     struct vxk_said s = vxk_pixel_says(&a->f, &r->at.says, r->at.z);
@@ -315,12 +317,13 @@ static __device__ __forceinline__ uint32_t new_value(const struct vxk_frame_args
         s.near = s.free = 0;
     obs = vxk_obs_depth(&a->f, vxk_what(s.surface | s.thin, s.near, s.free), s.thin, &r->sample,
                         r->at.says.front, r->at.z);
-    v = vxk_merge(&a->f, r->state, r->value, &obs, &gone);
+    v = TSDF ? vxk_tsdf_observe(r->state == VXK_ACTIVE ? r->value : 0, &obs)
+             : vxk_merge(&a->f, r->state, r->value, &obs, &gone);
     return s.surface | s.thin | ((r->state == VXK_ACTIVE) & (s.near | s.free)) ? v : r->value;
 }
 
 /* The values of a leaf that the frame says something about, 64 at a time; spare lanes repeat the last one. */
-template <bool SAME, bool WHOLE>
+template <bool TSDF, bool SAME, bool WHOLE>
 static __device__ __forceinline__ void
 update_values(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, const struct vxk_vec3 *first,
               const struct lane_leaf *now, const struct lane_leaf *old, const uint16_t *list, uint32_t lane)
@@ -330,26 +333,45 @@ update_values(const struct vxk_frame_args *a, const struct vxk_offsets *offsets,
         uint32_t k1 = k0 + lane, k2 = min(k1 + VXK_WARP, now->n - 1);
         struct reading r1 = read_voxel<SAME, WHOLE>(a, offsets, first, old, list, k1),
                        r2 = read_voxel<SAME, WHOLE>(a, offsets, first, old, list, k2);
-        a->values[value_index(now, k1)] = new_value(a, &r1);
-        a->values[value_index(now, k2)] = new_value(a, &r2);
+        a->values[value_index(now, k1)] = new_value<TSDF>(a, &r1);
+        a->values[value_index(now, k2)] = new_value<TSDF>(a, &r2);
     }
     if (k0 < now->n) {
         uint32_t k = min(k0 + lane, now->n - 1);
         struct reading r = read_voxel<SAME, WHOLE>(a, offsets, first, old, list, k);
-        a->values[value_index(now, k)] = new_value(a, &r);
+        a->values[value_index(now, k)] = new_value<TSDF>(a, &r);
     }
 }
 
+/* What is read of a leaf while the one before it is written: this lane's words of its masks before the frame
+ * and now, and of what else its old record holds. */
+struct ahead {
+    uint32_t was, now, tail;
+};
+static __device__ __forceinline__ struct ahead
+read_ahead(const struct vxk_frame_args *a, const struct record *own, uint32_t from, uint32_t lane)
+{
+    const uint32_t old = __shfl_sync(VXK_FULL, own->old, (int)from),
+                   work = __shfl_sync(VXK_FULL, own->work, (int)from),
+                   how = __shfl_sync(VXK_FULL, own->how, (int)from);
+    const struct vxk_leaf *l = vxk_leaf_no(&a->g, old);
+    struct ahead o;
+    o.was = o.now = vxk_lane_masks(l, how & IS_TILE, lane);
+    o.tail = l && lane < 6 ? ((const uint32_t *)l)[32 + lane] : VXK_NONE;
+    if (work != VXK_NONE)
+        o.now = ((const uint32_t *)(lane < 16 ? a->s.active : a->s.free))[(uint64_t)work * 16 + (lane & 15)];
+    return o;
+}
+
+template <bool TSDF>
 static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a,
                                                   const struct vxk_offsets *offsets, const struct record *r,
-                                                  uint16_t *list, uint32_t lane)
+                                                  const struct ahead *with, uint16_t *list, uint32_t lane)
 {
-    struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, r->old), r->how & IS_TILE, lane), now;
-    bool same;
-    now.masks = old.masks;
-    if (r->work != VXK_NONE)
-        now.masks = lane < 16 ? ((const uint32_t *)a->s.active)[(uint64_t)r->work * 16 + lane]
-                              : ((const uint32_t *)a->s.free)[(uint64_t)r->work * 16 + (lane - 16)];
+    const bool same = !__any_sync(VXK_FULL, lane < 16 && with->now != with->was);
+    struct lane_leaf old, now;
+    uint32_t n_old;
+    now.masks = with->now;
     now.ranks = vxk_lane_ranks(now.masks, lane, &now.n);
     now.first = r->how & 255;
     for (int k = 0; k < 3; k++)
@@ -357,23 +379,28 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
     store_leaf(&now, &a->leaves[r->leaf], lane);
     if (!now.n)
         return;
+    old.masks = with->was;
+    old.ranks = same ? now.ranks : vxk_lane_ranks(old.masks, lane, &n_old);
+    old.first = __shfl_sync(VXK_FULL, with->tail, 5) & 0xffff;
+    for (int k = 0; k < 3; k++)
+        old.page[k] = __shfl_sync(VXK_FULL, with->tail, 2 + k);
     if (!(r->how & IS_UPDATED)) {
         copy_values(a->values, a->g.values, &now, &old, lane);
         return;
     }
     list_voxels(&now, list, lane);
-    same = !__any_sync(VXK_FULL, lane < 16 && now.masks != old.masks);
     if (!(r->how & IS_WHOLE))
-        update_values<false, false>(a, offsets, &r->first, &now, &old, list, lane);
+        update_values<TSDF, false, false>(a, offsets, &r->first, &now, &old, list, lane);
     else if (same)
-        update_values<true, true>(a, offsets, &r->first, &now, &old, list, lane);
+        update_values<TSDF, true, true>(a, offsets, &r->first, &now, &old, list, lane);
     else
-        update_values<false, true>(a, offsets, &r->first, &now, &old, list, lane);
+        update_values<TSDF, false, true>(a, offsets, &r->first, &now, &old, list, lane);
     __syncwarp();
 }
 
 enum { BATCH = 8 };
 
+template <bool TSDF>
 static __global__ void __launch_bounds__(THREADS, 8)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
          uint32_t per)
@@ -385,18 +412,23 @@ static __global__ void __launch_bounds__(THREADS, 8)
     vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
-             warps = gridDim.x * WARPS, batch = vxk_batch(end, warps, BATCH);
+             warps = gridDim.x * WARPS, batch = min((end + 2 * warps - 1) / (2 * warps), (uint32_t)BATCH);
     for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
-        uint32_t m = min(batch, end - i0);
-        struct record own = look_up_record(&a, i0 + min(lane, m - 1));
+        const uint32_t m = min(batch, end - i0);
+        const struct record own = look_up_record(&a, i0 + min(lane, m - 1));
+        struct ahead next = read_ahead(&a, &own, 0, lane);
         for (uint32_t k = 0; k < m; k++) {
-            struct record r = record_of(&own, k);
-            write_leaf(&a, &offsets, &r, lists[warp], lane);
+            const struct record r = record_of(&own, k);
+            const struct ahead with = next;
+            if (k + 1 < m)
+                next = read_ahead(&a, &own, k + 1, lane);
+            write_leaf<TSDF>(&a, &offsets, &r, &with, lists[warp], lane);
         }
     }
 }
 cudaError_t vxk_cuda_leaf_depth(const struct vxk_cuda_launch *l)
 {
-    return vxk_launch_tuned(l, leaf, *(const struct vxk_frame_leaf_args *)l->args,
+    const struct vxk_frame_leaf_args *a = (const struct vxk_frame_leaf_args *)l->args;
+    return vxk_launch_tuned(l, a->f.mode == 0 ? leaf<true> : leaf<false>, *a,
                             vxk_blocks_for(l, l->n, WARPS, 16), THREADS);
 }

@@ -76,20 +76,22 @@ static __global__ void __launch_bounds__(THREADS)
     const struct vxk_frame *f = &a.f;
     uint32_t end = vxk_launch_end(n, n_dev, per);
     const int width = f->width;
-    const float gate = 7.5f * f->noise;
     for (uint64_t base = (uint64_t)blockIdx.x * THREADS; base < (uint64_t)end * VXK_STRIP;
          base += (uint64_t)gridDim.x * THREADS) {
-        uint32_t t = (uint32_t)(base + threadIdx.x), i = t / VXK_STRIP;
-        int row = (int)i / f->n_strips, u0 = ((int)i - row * f->n_strips) * VXK_STRIP,
+        uint32_t t = (uint32_t)(base + threadIdx.x), i = t / VXK_STRIP, pairs = 0;
+        /* in the order in which pixels lie, so that a warp stores whole sectors */
+        int row = f->step_v == 1 ? (int)i % f->height : (int)i / f->n_strips,
+            u0 = (f->step_v == 1 ? (int)i / f->height : (int)i % f->n_strips) * VXK_STRIP,
             u = u0 + (int)(t % VXK_STRIP), step;
         bool on = i < end && u < width;
         const float *p = a.s.inverse + (on ? row * width + u : 0);
         struct vxk_bounds b = vxk_bounds_none();
         struct vxk_smooth m;
-        float most;
+        float most, twice, gate;
         m.near = m.sum = m.q0 = most = on ? *p : 0.0f;
-        m.n = 1.0f;
-        m.suu = m.suv = m.svv = m.sqx = m.sqy = 0.0f;
+        m.sqx = m.sqy = 0.0f;
+        twice = 2.0f * m.q0;
+        gate = 7.5f * f->noise + 0.25f * m.q0 * m.q0;
         for (int o = 1; o < VXK_STRIP; o <<= 1)
             most = vxk_max(most, __shfl_xor_sync(VXK_FULL, most, o));
         step = vxk_smooth_step(f, most);
@@ -108,26 +110,24 @@ static __global__ void __launch_bounds__(THREADS)
             }
 #pragma unroll
             for (int h = first; h <= 2; h++) {
-                float x = (float)(h * step), y = (float)dv, a1 = qp[h - first], a2 = qm[h - first];
-                float off = vxk_abs(a1 + a2 - 2.0f * m.q0);
-                float w = (a1 > 0.0f) & (a2 > 0.0f) & (off < gate + 0.25f * m.q0 * m.q0) ? 1.0f : 0.0f;
+                float a1 = qp[h - first], a2 = qm[h - first], both = a1 + a2, apart = a1 - a2;
+                bool in = (a1 > 0.0f) & (a2 > 0.0f) & (vxk_abs(both - twice) < gate);
                 if (j <= 1 && h >= -1 && h <= 1)
                     m.near = vxk_max(m.near, vxk_max(a1, a2));
-                m.sum += w * (a1 + a2);
-                m.n += 2.0f * w;
-                m.suu += w * (x * x);
-                m.suv += w * (x * y);
-                m.svv += w * (y * y);
-                m.sqx += w * (x * (a1 - a2));
-                m.sqy += w * (y * (a1 - a2));
+                m.sum += in ? both : 0.0f;
+                pairs += in ? vxk_smooth_counts(h, j) : 0;
+                if (h)
+                    m.sqx += in ? (float)(h * step) * apart : 0.0f;
+                if (j)
+                    m.sqy += in ? (float)(j * step) * apart : 0.0f;
             }
         }
+        vxk_smooth_counted(&m, pairs, (float)(step * step));
         if (on) {
-            uint32_t at = (uint32_t)(row * width + u);
-            struct vxk_smoothed o = vxk_smooth_solve(f, row, u, a.s.depth[at], &m);
-            vxk_store_pixel(&a, at, &o);
+            struct vxk_smoothed o = vxk_smooth_solve(f, row, u, a.s.depth[row * width + u], &m);
+            vxk_store_pixel(&a, row, u, &o);
             if (a.s.weight)
-                vxk_weigh_pixel(&a, at, &o);
+                vxk_weigh_pixel(&a, row, u, &o);
             b = o.b;
         }
         vxk_join_lane(&b, 1);

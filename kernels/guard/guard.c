@@ -124,6 +124,14 @@ static void guard_free_host(struct vxk_dev *dev, void *ptr)
     cpu_of(dev)->ops->free_host(cpu_of(dev), ptr);
 }
 
+/* Never in place: behind a copy there is a wall. */
+static const void *guard_reach(struct vxk_dev *dev, const void *host)
+{
+    (void)dev;
+    (void)host;
+    return NULL;
+}
+
 static vx_err guard_reserve(struct vxk_dev *dev, uint64_t bytes, struct vxk_range *out)
 {
     return vxk_guard_reserve(&guard_dev(dev)->memory, bytes, out);
@@ -301,6 +309,7 @@ static const struct vxk_ops guard_ops = {
     .trim = guard_trim,
     .alloc_host = guard_alloc_host,
     .free_host = guard_free_host,
+    .reach = guard_reach,
     .reserve = guard_reserve,
     .commit = guard_commit,
     .release = guard_release,

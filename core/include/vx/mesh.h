@@ -53,6 +53,7 @@ struct vx_mesh_chunks {
     uint64_t n_vertices, n_triangles;
     uint8_t *body; /* records one after the other */
     uint64_t body_bytes;
+    void *owner_;      /* of the body; vx_mesh_chunks_fini's */
     uint64_t n_cells;  /* cells of 8^3 voxels that were looked at, */
     uint32_t n_looked; /* and chunks; for measurements */
 };
@@ -76,7 +77,8 @@ struct vx_mesh_since {
  *
  * An epoch that cannot be answered for - of another map, before the last clear, or too long ago in a map that
  * forgets - gives a complete answer.  Work follows what changed; of the rest of the map only the table of
- * chunks is read.  *out: free with vx_mesh_chunks_fini.  Errors: as vx_mesh_extract; VX_E_STALE the epoch is
+ * chunks is read.  *out: free with vx_mesh_chunks_fini, before
+ * the device is closed.  Errors: as vx_mesh_extract; VX_E_STALE the epoch is
  * in the future; VX_E_INVALID the region.  Thread: as vx_mesh_extract.
  */
 vx_err vx_mesh_get_chunks(struct vx_map *map, const struct vx_query_options *options,

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <sys/mman.h>
 
@@ -105,6 +106,21 @@ cudaError_t cudaFreeHost(void *ptr)
     size_t bytes;
     emulated::run_everything();
     return !ptr || drop(pinned, ptr, &bytes) ? cudaSuccess : say(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *ptr)
+{
+    std::lock_guard<std::recursive_mutex> hold(emulated::lock());
+    auto within = [ptr](const std::map<void *, size_t> &in) {
+        auto behind = in.upper_bound((void *)ptr);
+        return behind != in.begin() &&
+               (const char *)ptr < (const char *)std::prev(behind)->first + std::prev(behind)->second;
+    };
+    out->type = within(pinned)   ? cudaMemoryTypeHost
+                : within(blocks) ? cudaMemoryTypeDevice
+                                 : cudaMemoryTypeUnregistered;
+    out->devicePointer = out->type == cudaMemoryTypeUnregistered ? nullptr : (void *)ptr;
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)

@@ -52,6 +52,12 @@ cudaError_t cudaMalloc(void **out, size_t bytes);
 cudaError_t cudaFree(void *ptr);
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *ptr);
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice };
+struct cudaPointerAttributes {
+    enum cudaMemoryType type;
+    void *devicePointer; /* as kernels see it; NULL: they do not */
+};
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const void *ptr);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 
 /* Streams and events */
