@@ -3,12 +3,14 @@
  *
  * Then: the refusal is VX_E_EXHAUSTED and left epoch and totals alone; the digest is the same before and
  * after the same frame is refused again; rays are answered as they were when the first copy was the only one.
+ * With --esdf the distance field follows copy by copy, and its voxels are counted at the end.
  * One JSON line on stdout: active and known voxels (active, and free as whole cells: free voxels in cells
  * seen in part come on top), bytes, times.  Words on stderr; ends with 1 where something of this does not
  * hold.
  */
 #include "bench_frames.h"
 #include "bench_util.h"
+#include "scale_field.h"
 #include "vx/map.h"
 #include "vx/query.h"
 
@@ -26,7 +28,7 @@ struct options {
     struct vx_map_params map;
     struct vx_device_params device;
     uint64_t max_copies;
-    bool no_digest;
+    bool no_digest, esdf;
 };
 
 struct progress {
@@ -44,6 +46,7 @@ static const char USAGE[] =
     "  --pool-cap BYTES        hard cap of the pool (default three quarters of what is free)\n"
     "  --frames N              of the workload a copy   --max-range M\n"
     "  --max-copies N          stop after so many even if more fit (default 100000)\n"
+    "  --esdf                  keep the distance field up to date; ends with 1 when it does not fit\n"
     "  --no-digest             leave the digests out (they read the whole map twice)\n"
     "  --backend cpu|cuda|guard (default cpu)      --device N   --threads N\n";
 
@@ -80,6 +83,10 @@ static bool parse_options(int argc, char **argv, struct options *o)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--no-digest") == 0) {
             o->no_digest = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--esdf") == 0) {
+            o->esdf = true;
             continue;
         }
         const char *value = i + 1 < argc ? argv[i + 1] : "";
@@ -198,6 +205,7 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     struct vx_device *device = NULL;
     struct vx_map *map = NULL;
     struct progress p = {0};
+    struct scale_field field = {0};
     struct vx_map_info info;
     struct vx_device_stats stats;
     void *stage = NULL;
@@ -209,6 +217,8 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
     VX_TRY(vx_map_create(device, "scale", &o->map, &map, detail));
     for (uint64_t copy = 0; copy < o->max_copies && !p.full; copy++) {
         VX_TRY(fill_copy(map, o, (double)copy * FAR_M, &stage, &stage_bytes, device, &p, detail));
+        if (o->esdf && !p.full)
+            VX_TRY(scale_field_refresh(map, &field, detail));
         if (copy == 0 && !p.full) {
             VX_TRY(vx_map_get_info(map, &info));
             for (int k = 0; k < 3; k++)
@@ -224,6 +234,8 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
         VX_TRY(vx_fail(detail, VX_E_INTERNAL, "rays", "rays in the first copy are answered otherwise now"));
     if (p.full)
         VX_TRY(refuse_again(map, &p, !o->no_digest, &digest_ms, detail));
+    if (o->esdf)
+        VX_TRY(scale_field_count(map, &field, detail));
     VX_TRY(vx_map_get_info(map, &info));
     vx_device_get_stats(device, &stats);
     printf(
@@ -241,6 +253,12 @@ static vx_err run(const struct options *o, struct vx_detail *detail)
         (double)info.used_bytes / (double)(info.n_voxels + 512 * info.n_tiles), bench_quantile(&p.ms, 0.5),
         bench_quantile(&p.ms, 0.99), filled_ms / 1e3, rays_ms, digest_ms, stats.backend);
     bench_json_string(stdout, p.full ? p.why.text : "");
+    if (o->esdf)
+        printf(",\"esdf_leaves\":%llu,\"esdf_voxels_within\":%llu,\"esdf_bytes\":%llu,"
+               "\"esdf_bytes_per_voxel\":%.4f,\"esdf_last_refresh_ms\":%.2f",
+               (unsigned long long)field.n_leaves, (unsigned long long)field.n_within,
+               (unsigned long long)field.bytes, (double)field.bytes / (double)field.n_within,
+               field.refresh_ms);
     printf("}\n");
     err = p.ms.failed ? VX_E_NOMEM : VX_OK;
 fail:

@@ -4,9 +4,9 @@
 #   scale.sh BIN_DIR [BACKEND] [CAP_BYTES]
 #
 # BACKEND cuda (default) or cpu.  CAP_BYTES of the pool for the runs to the refusal: default 48 GiB on cuda, 1 GiB on cpu, whose
-# workloads and voxels are smaller too.  About 5 minutes on a large GPU.  Judged (ends with 1): p99 at most twice the median over
+# workloads and voxels are smaller too.  A few minutes on a large GPU.  Judged (ends with 1): p99 at most twice the median over
 # 3000 frames; nothing asked of the driver and no higher peak in 20 replays; peak with nine far copies at most 1.15 x the map;
-# with 48 GiB 5 G active TSDF voxels and 10 G known occupancy voxels; bench_scale judges the refusal itself.
+# with 48 GiB 5 G active TSDF voxels, 5 G voxels of a distance field, 10 G known occupancy voxels; bench_scale judges the refusal itself.
 set -euo pipefail
 
 [ $# -ge 1 ] || { echo "usage: scale.sh BIN_DIR [BACKEND] [CAP_BYTES]" >&2; exit 2; }
@@ -15,9 +15,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 if [ "$backend" = cuda ]; then
-    cap=${3:-51539607552} frames=300 passes=10 fine=0.003 middle=0.01 street_frames=200 street=0.05
+    cap=${3:-51539607552} frames=300 passes=10 fine=0.003 middle=0.01 street_frames=200 street=0.05 field_copies=12
 else
-    cap=${3:-1073741824} frames=30 passes=4 fine=0.02 middle=0.02 street_frames=10 street=0.2
+    cap=${3:-1073741824} frames=30 passes=4 fine=0.02 middle=0.02 street_frames=10 street=0.2 field_copies=2
 fi
 
 value() { sed -n "s/.*\"$1\":\([-0-9.]*\).*/\1/p"; }
@@ -52,6 +52,10 @@ judge "peak over the map, nine far copies" "$(value peak_over_map <<<"$out")" at
 out=$("$bin/bench_scale" --workload "$work/room.vxwl" --voxel "$fine" --max-range 8 --backend "$backend" --pool-cap "$cap") || failed=1
 echo "$out"
 [ "$cap" != 51539607552 ] || judge "active TSDF voxels" "$(value active_voxels <<<"$out")" at-least 5e9
+out=$("$bin/bench_scale" --workload "$work/room.vxwl" --voxel "$fine" --max-range 8 --backend "$backend" --pool-cap "$cap" \
+    --esdf --max-copies "$field_copies" --no-digest) || failed=1
+echo "$out"
+[ "$cap" != 51539607552 ] || judge "voxels of the distance field" "$(value esdf_voxels_within <<<"$out")" at-least 5e9
 out=$("$bin/bench_scale" --workload "$work/street.vxwl" --voxel "$street" --max-range 60 --mode occupancy --backend "$backend" \
     --pool-cap "$cap") || failed=1
 echo "$out"

@@ -12,3 +12,10 @@ for mode in tsdf occupancy; do
     grep -q '"full":true' <<<"$out"
     grep -q 'memory cap' <<<"$out"
 done
+# The field of two copies has twice the voxels of one's.
+one=$("$bin/bench_scale" --workload "$work/room.vxwl" --voxel 0.05 --max-copies 1 --esdf)
+two=$("$bin/bench_scale" --workload "$work/room.vxwl" --voxel 0.05 --max-copies 2 --esdf)
+echo "$two"
+within() { sed -n 's/.*"esdf_voxels_within":\([0-9]*\).*/\1/p'; }
+[ "$(within <<<"$one")" -gt 100000 ]
+awk -v one="$(within <<<"$one")" -v two="$(within <<<"$two")" 'BEGIN { exit !(two > 1.99 * one && two < 2.01 * one) }'
