@@ -90,7 +90,8 @@ START_TEST(depth_and_normal)
 {
     static struct hit hits[W * H];
     static double error[W * H];
-    struct view view = {.client = client, .map = "room"};
+    struct epochs answered = {0, 0};
+    struct view view = {.client = client, .map = "room", .answered = &answered};
     size_t n_hit = 0, n_near = 0, n_on = 0, n_cast = 0, n_facing = 0;
 
     map_room();
@@ -106,6 +107,7 @@ START_TEST(depth_and_normal)
         }
         ck_assert(camera_look(&c, eye, target, up));
         good(raycast(&view, &c, NULL, hits, &why));
+        ck_assert(answered.oldest > 0 && answered.oldest == answered.newest); /* the map stands still */
         for (uint32_t k = 0; k < W * H; k++) {
             double d[3], p[3], n[3], dot = 0;
             camera_ray(&c, k % W, k / W, d);
