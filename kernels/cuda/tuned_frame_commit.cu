@@ -192,15 +192,13 @@ static __device__ __forceinline__ uint32_t new_value_depth(const struct vxk_fram
     return v;
 }
 
-/* The same after a LiDAR frame.  band, free: words of what it hit and cleared; before: accumulators before
- * the word's; fading: NULL: the map does not fade. */
-static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_frame_args *a, uint32_t hit,
-                                                           uint32_t band_word, uint32_t band_before,
-                                                           uint32_t free_word, uint32_t n,
+/* The same after a LiDAR frame that hit it (acc: what its accumulator says) or cleared it; fading: NULL: the
+ * map does not fade. */
+static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_frame_args *a, uint32_t band,
+                                                           uint32_t freed, uint64_t acc, uint32_t n,
                                                            const struct vxk_fading *fading, int state,
                                                            uint32_t v)
 {
-    uint32_t bit = n & 31, band = band_word >> bit & 1, freed = free_word >> bit & 1 & ~band;
     struct vxk_obs o;
     int gone;
     if (fading)
@@ -211,9 +209,8 @@ static __device__ __forceinline__ uint32_t new_value_lidar(const struct vxk_fram
     o.q = 0;
     o.weight = 1;
     if (band) {
-        uint32_t place = a->s.hit_base[hit] + band_before + (uint32_t)__popc(band_word & ((1u << bit) - 1));
-        if (place < a->s.room_hit)
-            o.q = vxk_hit_mean(a->s.acc[place], &o.weight);
+        if (acc)
+            o.q = vxk_hit_mean(acc, &o.weight);
         o.weight = vxk_mini(o.weight, 255);
     } else {
         o.q = vxk_quantise(&a->f, a->f.trunc);
@@ -252,30 +249,49 @@ update_depth(const struct vxk_frame_args *a, const struct vxk_offsets *offsets, 
     }
 }
 
-/* The same for a LiDAR frame: hits and beams are marked already. */
+/* The same for a LiDAR frame, 128 at a time: hits and beams are marked already. */
 static __device__ __forceinline__ void update_lidar(const struct vxk_frame_args *a, uint32_t hit,
                                                     uint32_t work, uint2 seen, const struct lane_leaf *now,
                                                     const struct lane_leaf *old,
                                                     const struct vxk_fading *fading, const uint16_t *list,
                                                     uint32_t lane)
 {
-    uint32_t band_word = 0, free_word = 0, band_before, n_band;
-    if (hit < a->s.room_touch_leaf)
+    enum { AT_ONCE = 4 };
+    uint32_t band_word = 0, free_word = 0, first = 0, band_before, n_band;
+    if (hit < a->s.room_touch_leaf) {
         band_word = ((const uint32_t *)&a->s.hit_mask[(uint64_t)hit * 8])[lane & 15];
+        first = a->s.hit_base[hit];
+    }
     if (a->f.carve)
         free_word = ((const uint32_t *)a->s.clear)[(uint64_t)work * 16 + (lane & 15)];
-    band_before = vxk_lane_ranks(band_word, lane, &n_band);
-    for (uint32_t k0 = 0; k0 < now->n; k0 += VXK_WARP) {
-        uint32_t k = k0 + lane, n = k < now->n ? list[k] : 0, w = n >> 5, v;
-        int state = old_state(a, old, n, k < now->n, &v);
-        uint32_t band_w = __shfl_sync(VXK_FULL, band_word, (int)w),
-                 free_w = __shfl_sync(VXK_FULL, free_word, (int)w),
-                 band_b = __shfl_sync(VXK_FULL, band_before, (int)w);
-        if (k >= now->n)
-            continue;
-        if (plane_seen(seen, n))
-            v = new_value_lidar(a, hit, band_w, band_b, free_w, n, fading, state, v);
-        a->values[value_index(now, k)] = v;
+    band_before = first + vxk_lane_ranks(band_word, lane, &n_band);
+    for (uint32_t k0 = 0; k0 < now->n; k0 += AT_ONCE * VXK_WARP) {
+        uint32_t n[AT_ONCE], value[AT_ONCE], band[AT_ONCE], freed[AT_ONCE];
+        uint64_t acc[AT_ONCE];
+        int state[AT_ONCE];
+#pragma unroll
+        for (uint32_t h = 0; h < AT_ONCE; h++) {
+            const uint32_t k = k0 + h * VXK_WARP + lane;
+            n[h] = k < now->n ? list[k] : 0;
+            const uint32_t w = n[h] >> 5, bit = n[h] & 31;
+            const uint32_t band_w = __shfl_sync(VXK_FULL, band_word, (int)w),
+                           free_w = __shfl_sync(VXK_FULL, free_word, (int)w),
+                           place = __shfl_sync(VXK_FULL, band_before, (int)w) +
+                                   (uint32_t)__popc(band_w & ((1u << bit) - 1));
+            state[h] = old_state(a, old, n[h], k < now->n, &value[h]);
+            band[h] = band_w >> bit & 1;
+            freed[h] = free_w >> bit & 1 & ~band[h];
+            acc[h] = k < now->n && band[h] && place < a->s.room_hit ? a->s.acc[place] : 0;
+        }
+#pragma unroll
+        for (uint32_t h = 0; h < AT_ONCE; h++) {
+            const uint32_t k = k0 + h * VXK_WARP + lane;
+            if (k < now->n)
+                a->values[value_index(now, k)] =
+                    plane_seen(seen, n[h])
+                        ? new_value_lidar(a, band[h], freed[h], acc[h], n[h], fading, state[h], value[h])
+                        : value[h];
+        }
     }
 }
 

@@ -92,10 +92,11 @@ static __device__ __forceinline__ struct walk begin_walk(const struct vxk_frame_
     return w;
 }
 
+/* Beside frame_normal: where a band lies takes directions and lengths only. */
 static __global__ void __launch_bounds__(THREADS) touch(const __grid_constant__ struct vxk_frame_touch_args a,
                                                         uint32_t n, const uint32_t *n_dev, uint32_t per)
 {
-    vxk_kernel_begin();
+    vxk_kernel_beside_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31;
     for (uint64_t base = (uint64_t)blockIdx.x * THREADS; base < end; base += (uint64_t)gridDim.x * THREADS) {
         uint32_t i = (uint32_t)base + threadIdx.x;
@@ -127,6 +128,7 @@ static __global__ void __launch_bounds__(THREADS) touch(const __grid_constant__ 
             to[2] = make_int4((int)w.t.slot[0], (int)w.t.slot[1], (int)w.t.slot[2], (int)w.t.slot[3]);
         }
     }
+    vxk_kernel_beside_end();
 }
 VXK_TUNED_LAUNCH(frame_touch, touch, THREADS, THREADS, 32)
 

@@ -138,12 +138,17 @@ static __global__ void __launch_bounds__(THREADS)
 }
 VXK_TUNED_LAUNCH(frame_smooth, smooth, THREADS, THREADS / VXK_STRIP, 64)
 
-/* A block a tile of the highest level, a thread a tile of the lowest. */
+/* A block a tile of the highest level, a thread a tile of the lowest.  In LiDAR frames beside the last pass
+ * over hits, which has nothing to do with the tiles. */
 static __global__ void __launch_bounds__(THREADS)
     levels(const __grid_constant__ struct vxk_frame_levels_args a, uint32_t n, const uint32_t *n_dev,
            uint32_t per)
 {
-    vxk_kernel_begin();
+    const bool beside = a.f.sensor == VXK_SENSOR_LIDAR;
+    if (beside)
+        vxk_kernel_beside_begin();
+    else
+        vxk_kernel_begin();
     __shared__ struct vxk_bounds low[16][17], mid[16];
     const struct vxk_frame *f = &a.f;
     uint32_t end = vxk_launch_end(n, n_dev, per), t = threadIdx.x;
@@ -171,6 +176,8 @@ static __global__ void __launch_bounds__(THREADS)
         }
         __syncthreads();
     }
+    if (beside)
+        vxk_kernel_beside_end();
 }
 VXK_TUNED_LAUNCH(frame_levels, levels, THREADS, 1, 8)
 
