@@ -234,8 +234,9 @@ static vx_err grow(struct vx_device *d, struct vx__page_pool *p, uint32_t need, 
     return VX_OK;
 }
 
-/* Moves lists (of one map) between the stacks and l.  Caller holds the lock. */
-static vx_err move_ids(struct vx_device *d, const struct vx__page_lists *const l[2], bool take,
+/* Moves lists (of one map) between the stacks and l.  beside: what was launched last on q has nothing to do
+ * with them. Caller holds the lock. */
+static vx_err move_ids(struct vx_device *d, const struct vx__page_lists *const l[2], bool take, bool beside,
                        struct vxk_queue *q)
 {
     struct vxk_pool_move_args args = {.end = {0}};
@@ -259,7 +260,10 @@ static vx_err move_ids(struct vx_device *d, const struct vx__page_lists *const l
         }
     }
     VX_TRY_RET(stacks_enter(d, q));
-    VX_TRY_RET(VXK_LAUNCH(q, pool_move, &args, end));
+    if (beside)
+        VX_TRY_RET(VXK_LAUNCH(q, pool_take, &args, end));
+    else
+        VX_TRY_RET(VXK_LAUNCH(q, pool_move, &args, end));
     VX_TRY_RET(stacks_leave(d, q));
     for (int k = 0; k < VX__N_KINDS; k++)
         pool[k]->n_free = height[k];
@@ -278,7 +282,7 @@ vx_err vx__pool_take(struct vx_device *d, const struct vx__page_lists *l, struct
         if (p->n_free < l->n[k])
             VX_TRY(grow(d, p, l->n[k] - p->n_free, q, detail));
     }
-    err = move_ids(d, lists, true, q);
+    err = move_ids(d, lists, true, false, q);
 fail:
     pthread_mutex_unlock(&d->lock);
     return err;
@@ -294,7 +298,7 @@ vx_err vx__pool_take_free(struct vx_device *d, struct vx__page_lists *l, struct 
         if (l->n[k] > p->n_free)
             l->n[k] = p->n_free;
     }
-    err = move_ids(d, lists, true, q);
+    err = move_ids(d, lists, true, true, q);
     pthread_mutex_unlock(&d->lock);
     return err;
 }
@@ -310,7 +314,7 @@ vx_err vx__pool_give(struct vx_device *d, const struct vx__page_lists *l, const 
     if (!n)
         return VX_OK;
     pthread_mutex_lock(&d->lock);
-    err = move_ids(d, lists, false, q);
+    err = move_ids(d, lists, false, false, q);
     pthread_mutex_unlock(&d->lock);
     return err;
 }

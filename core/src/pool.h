@@ -61,7 +61,8 @@ struct vx__page_lists {
  */
 vx_err vx__pool_take(struct vx_device *d, const struct vx__page_lists *l, struct vxk_queue *q,
                      struct vx_detail *detail);
-/* The same for as many as are free now: lowers l->n[k] to what was taken. */
+/* The same for as many as are free now: lowers l->n[k] to what was taken.  The last launch on q must have
+ * nothing to do with pages: the ids may come while it runs. */
 vx_err vx__pool_take_free(struct vx_device *d, struct vx__page_lists *l, struct vxk_queue *q);
 /* Gives pages back (those of `more` too unless it is NULL) after the work that q has so far; ids may be
  * reused by later work of q. */

@@ -36,6 +36,13 @@ VXK_FN void vxk_pool_move(const struct vxk_pool_move_args *a, uint32_t i)
     }
 }
 
+/* The same behind a launch that has nothing to do with the lists: a device may run it beside that one. */
+#define vxk_pool_take_args vxk_pool_move_args
+VXK_FN void vxk_pool_take(const struct vxk_pool_take_args *a, uint32_t i)
+{
+    vxk_pool_move(a, i);
+}
+
 /* Element: a slot of the old table: into the new one, unless its chunk is gone. */
 struct vxk_pool_rehash_args {
     const uint64_t *old_keys;
