@@ -55,7 +55,7 @@ VXK_FN_APART void vxk_normal8(const struct vxk_frame_args *a, int32_t row, int32
     const float *record[8];
     vxk_f8 side[4][3], c[8], tu[3], tv[3], nu[3], nv[3], o[3], l, nd;
     vxk_m8 on = (vxk_m8)(from[0] == from[0]) & vxk_first8(n), u, v;
-    uint32_t is[8], ray[8];
+    uint32_t is[8], ray[8] = {0}, own = 0;
     float out[4][8];
     if (!vxk_some8(on))
         return;
@@ -69,10 +69,11 @@ VXK_FN_APART void vxk_normal8(const struct vxk_frame_args *a, int32_t row, int32
     if (!vxk_some8(on))
         return;
     vxk_store_bits8(is, on);
-    for (uint32_t k = 0; k < 8; k++) {
-        ray[k] = is[k] ? vxk_bin_ray(&a->f, &a->s, (int32_t)(bin + k)) : 0;
-        record[k] = a->s.ray[ray[k]].d;
-    }
+    for (uint32_t k = 0; k < 8; k++)
+        if (is[k])
+            own = ray[k] = vxk_bin_ray(&a->f, &a->s, (int32_t)(bin + k));
+    for (uint32_t k = 0; k < 8; k++) /* others' rays are being written */
+        record[k] = a->s.ray[is[k] ? ray[k] : own].d;
     vxk_columns8(record, c);
     nu[0] = tu[1] * tv[2] - tu[2] * tv[1];
     nu[1] = tu[2] * tv[0] - tu[0] * tv[2];
