@@ -9,54 +9,11 @@ set -euo pipefail
 
 what=$1 bin=$2 root=$3
 data=${VOXELD_TEST_DATA:-$root/../shared/data}
-work=$(mktemp -d /tmp/voxelctl-test.XXXXXX)
-export VOXELD_IPC_DIR=$work/ipc
-checks=0 failures=0 daemon=
-
-# shellcheck disable=SC2317 # the trap calls it
-stop() {
-    [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
-
-ctl() { "$bin/voxelctl" "$@"; }
-
-fail() {
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# expect CODE PATTERN COMMAND...: exit code, and an extended regular expression on stdout and stderr together.
-expect() {
-    local code=$1 pattern=$2 got=0
-    shift 2
-    "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
-    checks=$((checks + 1))
-    if [ "$got" -ne "$code" ]; then
-        fail "$*: exit code $got instead of $code: $(head -c 400 "$work/err")"
-    elif ! grep -Eq -- "$pattern" "$work/out" "$work/err"; then
-        fail "$*: no '$pattern' in: $(cat "$work/out" "$work/err" | head -c 600)"
-    fi
-}
-
-check() { # WORDS COMMAND...
-    local words=$1
-    shift
-    checks=$((checks + 1))
-    "$@" || fail "$words"
-}
+# shellcheck source=tests/system/voxelctl/common.sh
+. "$root/tests/system/voxelctl/common.sh"
 
 # Value of a key that occurs once in the JSON line on stdin.
 json() { sed -n "s/.*\"$1\":\(\"[^\"]*\"\|[^,}]*\).*/\1/p" | tr -d '"'; }
-
-start_daemon() {
-    "$bin/voxeld" --backend cpu >"$work/voxeld.log" 2>&1 &
-    daemon=$!
-    until ctl ping >/dev/null 2>&1; do
-        kill -0 "$daemon" 2>/dev/null || { echo "the daemon did not start:"; cat "$work/voxeld.log"; exit 1; }
-    done
-}
 
 png_size() { od -An -tu1 -j16 -N8 "$1" | awk '{ print ($1 * 16777216 + $2 * 65536 + $3 * 256 + $4) "x" ($5 * 16777216 + $6 * 65536 + $7 * 256 + $8) }'; }
 # shellcheck disable=SC2317 # check calls it
