@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 enum {
     MOST_SPHERES = 4096,
@@ -20,7 +21,8 @@ enum {
     FIRST_AT_ONCE = 1 << 14,
     FEWEST_WHOLE = 64,   /* paths */
     MOST_WAYS = 1 << 19, /* of a launch of whole paths */
-    MOST_WAYS_GPU = 1 << 22
+    MOST_WAYS_GPU = 1 << 22,
+    FIRST_LONG_WAYS = 1 << 17 /* of a launch of whole paths with long ways, at first */
 };
 
 _Static_assert(sizeof(struct vxk_path_answer) == sizeof(struct vx_path_answer) &&
@@ -120,7 +122,8 @@ static struct vxk_query_path_args args_of(const struct vx__session *s, const str
                                         .n_segments = n_segments(p),
                                         .n_spheres = p->n_spheres,
                                         .unknown = p->unknown,
-                                        .reach = (float)(reach_of(p) / s->q.voxel_m)};
+                                        .reach = (float)(reach_of(p) / s->q.voxel_m),
+                                        .longest = VXK_PATH_WHOLE_LENGTH};
 }
 
 /* Ways of all paths side by side: for any paths. */
@@ -170,21 +173,95 @@ static vx_err launch_paths(const struct vx__session *s, const struct vx__questio
     return VX_OK;
 }
 
-/* Where a path was left since its ways are long, all of the batch go the other way. */
+/* How many paths were left; lists them unless out is NULL. */
+static uint32_t left_of(const struct vx_path_answer *answers, uint32_t n, uint32_t *out)
+{
+    uint32_t left = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (answers[i].status == (uint32_t)VXK_PATH_WHOLE_LEFT) {
+            if (out)
+                out[left] = i;
+            left++;
+        }
+    return left;
+}
+
+/* Answers some paths whole, however long their ways.  One can take minutes, so few at first. */
+static vx_err launch_long(const struct vx__session *s, struct vxk_query_path_args *a, const uint32_t *pick,
+                          uint32_t n)
+{
+    const uint32_t ways = a->n_segments * a->n_spheres;
+    uint32_t at_once = FIRST_LONG_WAYS / ways + 1;
+
+    for (uint32_t first = 0; first < n; first += a->n_paths) {
+        const double start_s = vx__now_s();
+
+        a->n_paths = smaller(n - first, at_once);
+        a->pick = pick + first;
+        VX_TRY_RET(VXK_LAUNCH(s->rs->queue, query_path_whole, a, a->n_paths));
+        VX_TRY_RET(s->rs->queue->dev->ops->wait(s->rs->queue));
+        if (vx__cancelled(s->options))
+            return vx_fail(s->detail, VX_E_CANCELLED, "", "given up on the way");
+        at_once = vx__pace(at_once, vx__now_s() - start_s, 1, MOST_WAYS / ways + 1);
+    }
+    return VX_OK;
+}
+
+/* Paths that are left for their long ways are answered a few at a time; those that are left again, for they
+ * come near the end of the voxel range, go by ways. */
+static vx_err settle_left(const struct vx__session *s, const struct vx__question *k, const struct vx__batch *b,
+                          uint32_t *left, uint32_t n, struct vx_path_answer *answers)
+{
+    const struct vxk_ops *ops = s->rs->queue->dev->ops;
+    const uint64_t bytes = (uint64_t)b->n * sizeof *answers;
+    struct vxk_query_path_args a = args_of(s, k, b);
+    struct vx__work w;
+    vx_err err;
+
+    vx__work_init(&w, s->map, s->rs->queue, s->detail);
+    uint32_t *pick = vx__work_get(&w, n, sizeof *pick);
+    VX_TRY(w.err);
+    VX_TRY(ops->upload(s->rs->queue, pick, left, n * sizeof *pick));
+    a.longest = INFINITY;
+    VX_TRY(launch_long(s, &a, pick, n));
+    VX_TRY(ops->download(s->rs->queue, answers, b->out, bytes));
+    VX_TRY(ops->wait(s->rs->queue));
+    n = left_of(answers, b->n, left);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        struct vx__batch run = *b;
+
+        for (end = first + 1; end < n && left[end] == left[end - 1] + 1; end++)
+            continue;
+        run.in = (const char *)b->in + (size_t)left[first] * k->in_bytes;
+        run.out = (struct vxk_path_answer *)b->out + left[first];
+        run.n = end - first;
+        VX_TRY(launch_ways(s, k, &run));
+    }
+    if (n) {
+        VX_TRY(ops->download(s->rs->queue, answers, b->out, bytes));
+        VX_TRY(ops->wait(s->rs->queue));
+    }
+fail:
+    vx__work_drop(&w, 0);
+    return err;
+}
+
 static vx_err settle_paths(const struct vx__session *s, const struct vx__question *k,
                            const struct vx__batch *b, void *answers)
 {
-    const struct vx_path_answer *a = answers;
-    const struct vxk_ops *ops = s->rs->queue->dev->ops;
-    uint32_t i = 0;
+    uint32_t *left, n = left_of(answers, b->n, NULL);
+    vx_err err;
 
-    while (i < b->n && a[i].status != (uint32_t)VXK_PATH_WHOLE_LEFT)
-        i++;
-    if (i == b->n)
+    if (!n)
         return VX_OK;
-    VX_TRY_RET(launch_ways(s, k, b));
-    VX_TRY_RET(ops->download(s->rs->queue, answers, b->out, (uint64_t)b->n * sizeof *a));
-    return ops->wait(s->rs->queue);
+    left = malloc(n * sizeof *left);
+    if (!left)
+        return vx_fail(s->detail, VX_E_NOMEM, "", "no memory for a list of %u paths", n);
+    left_of(answers, b->n, left);
+    err = settle_left(s, k, b, left, n, answers);
+    free(left);
+    return err;
 }
 
 vx_err vx_query_paths(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],

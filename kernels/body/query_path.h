@@ -72,6 +72,8 @@ struct vxk_query_path_args {
     uint32_t first; /* element of this list: segment, path, sphere */
     uint32_t entry; /* of this launch of vxk_query_path */
     float reach;    /* how far from its origin the robot has a centre, voxels */
+    float longest;  /* voxels: with a longer way vxk_query_path_whole leaves a path */
+    const uint32_t *pick; /* the paths of vxk_query_path_whole; NULL: all */
 };
 
 /* Element: a path. */

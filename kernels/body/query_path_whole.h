@@ -2,7 +2,7 @@
  * query_path_whole.h - paths one by one: all of a path's ways by one element, in order.
  *
  * What the elements of query_path.h do together for a batch, without lists between them.  For paths of few
- * and short ways: those take no longer than their batch.
+ * ways.  Those with long ones are left, and picked for a launch of few paths: it may take long.
  */
 #ifndef VXK_BODY_QUERY_PATH_WHOLE_H
 #define VXK_BODY_QUERY_PATH_WHOLE_H
@@ -12,7 +12,7 @@
 enum {
     VXK_PATH_WHOLE_WAYS = 8192, /* of a path */
     VXK_PATH_WHOLE_SPHERES = 256,
-    VXK_PATH_WHOLE_LENGTH = 256,          /* voxels: with a longer way a path is left */
+    VXK_PATH_WHOLE_LENGTH = 256,          /* voxels: longer ways take a launch's time alone */
     VXK_PATH_WHOLE_LEFT = (int)(1u << 31) /* the status of such a path: it has no answer */
 };
 
@@ -24,20 +24,25 @@ VXK_FN int vxk_path_leave(const struct vxk_query_path_args *a, const struct vxk_
     for (int k = 0; k < 3; k++)
         most = vxk_max(most, vxk_abs((float)leg->v[k]));
     return leg->moved <= (float)VXK_PATH_MOST &&
-           (length > (float)VXK_PATH_WHOLE_LENGTH || !(most + a->reach < 133000000.0f));
+           (length > a->longest || !(most + a->reach < 133000000.0f));
+}
+VXK_FN uint32_t vxk_path_picked(const struct vxk_query_path_args *a, uint32_t i)
+{
+    return a->pick ? a->pick[i] : i;
 }
 
-/* Element: a path. */
+/* Element: a path, of those that are picked. */
 #define vxk_query_path_whole_args vxk_query_path_args
 VXK_FN void vxk_query_path_whole(const struct vxk_query_path_args *a, uint32_t i)
 {
-    struct vxk_path_answer *o = &a->out[i];
+    uint32_t path = vxk_path_picked(a, i);
+    struct vxk_path_answer *o = &a->out[path];
     struct vxk_path_leg leg;
     struct vxk_way w;
     float moved, turned;
     vxk_path_begin(o);
     for (uint32_t segment = 0; segment < a->n_segments && !vxk_path_over(o, (float)segment); segment++) {
-        if (!vxk_way_ends(a, i, segment, &w, &moved, &turned)) {
+        if (!vxk_way_ends(a, path, segment, &w, &moved, &turned)) {
             vxk_path_least(&o->outside, vxk_place_bits((float)segment));
             continue;
         }
@@ -50,12 +55,12 @@ VXK_FN void vxk_query_path_whole(const struct vxk_query_path_args *a, uint32_t i
         for (uint32_t sphere = 0; sphere < a->n_spheres; sphere++) {
             uint32_t around = vxk_path_decide(a, &leg, segment, sphere, o);
             if (around)
-                vxk_path_walk(a, i, segment, sphere, around, o);
+                vxk_path_walk(a, path, segment, sphere, around, o);
         }
     }
     vxk_path_cut(a, o);
     for (uint32_t sphere = 0; sphere < a->n_spheres; sphere++)
-        vxk_path_touch(a, i, sphere, o);
+        vxk_path_touch(a, path, sphere, o);
     vxk_path_end(a, o);
 }
 

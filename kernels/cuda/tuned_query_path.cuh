@@ -7,17 +7,26 @@
 #include "../body/query.h"
 #include "tuned.cuh"
 
+#ifndef VXP_THREADS
+#define VXP_THREADS 128
+#define VXP_BLOCKS 6
+#define VXP_FIRST 8
+#endif
 enum {
-    THREADS = 256,
-    FIRST_LEGS = 8, /* in the first group: many paths touch something soon */
-    LEGS = 24,
-    LISTED = 2048,          /* ways of a group */
-    CHUNKS = 64,            /* 4^3 of them, by the lowest bits of their coordinates */
-    COLUMNS = 64,           /* words of a region along x and y together */
-    DEEP = 8,               /* words of a region along z */
+    THREADS = VXP_THREADS,
+    BLOCKS = VXP_BLOCKS, /* a multiprocessor */
+    FIRST_LEGS = VXP_FIRST, /* in the first group: many paths touch something soon */
+    LEGS = 31,
+    LISTED = 2048, /* ways of a group */
+    WINDOW = 4,    /* pieces of a way at once, where one has more */
+    CHUNKS = 64,   /* 4^3 of them, by the lowest bits of their coordinates */
+    COLUMNS = 64,  /* words of a region along x and y together */
+    DEEP = 8,      /* words of a region along z */
     SHARE = VXK_PATH_GROUP, /* lanes that share the places of a way, or the slabs of a cell */
     SHARES = VXK_WARP / SHARE
 };
+/* An entry of the list of what is to be marched: piece of the group << 2, and these. */
+enum { HAS_STATES = 1, IS_CAREFUL = 2 };
 
 struct sphere {
     float c[3], radius, off; /* voxels; off: from the robot's origin */
@@ -25,6 +34,10 @@ struct sphere {
 struct leg {
     struct vxk_way way; /* without a sphere */
     struct vxk_path_leg middle;
+    float half[3]; /* of what the robot's origin goes on each axis */
+    /* What a group needs of it lies within `around` voxels of this voxel; negative: nothing. */
+    int32_t v[3];
+    float around;
 };
 struct chunk {
     uint64_t key;
@@ -41,6 +54,8 @@ struct block {
     uint32_t n_legs;      /* of this group */
     uint32_t long_from;   /* first segment with which the path is left */
     uint32_t n_pieces;    /* a way of this group has at most */
+    float per_way;        /* 1 / n_pieces */
+    uint32_t n_windows;   /* a group of one long leg is gone along in so many */
     uint32_t radius_bits; /* of the largest sphere */
     struct chunk chunk[CHUNKS];
     struct sphere sphere[VXK_PATH_WHOLE_SPHERES];
@@ -51,8 +66,7 @@ struct block {
             uint64_t near[COLUMNS * DEEP], unknown[COLUMNS * DEEP], occupied[COLUMNS * DEEP];
         } word; /* of the region, while it is gathered */
         struct {
-            uint16_t march[LISTED],
-                meet[LISTED]; /* piece of the group << 3 | what is around, as vxk_around */
+            uint16_t march[LISTED], meet[LISTED];
         } list;
     };
 };
@@ -61,6 +75,8 @@ struct work {
     const struct vxk_query_path_args *a;
     struct block *s;
     uint32_t first, n_legs; /* of the group */
+    uint32_t window, n_windows;
+    float per_leg; /* 1 / spheres */
 };
 
 static __device__ __forceinline__ int over(const struct block *s, float place)
@@ -103,15 +119,13 @@ static __device__ __forceinline__ const struct vxk_chunk *map_chunk(const struct
 /* Looks up the chunks at the corners of what a robot needs of a leg: corner 0 .. 7. */
 static __device__ void know_chunk(const struct work *w, const struct leg *l, uint32_t corner)
 {
-    const struct vxk_path_leg *m = &l->middle;
-    float reach = 0.5f * vxk_way_length(m->moved, m->turned, w->a->reach) + w->a->reach +
-                  (float)w->a->q.esdf.radius + 2.0f;
+    float reach = l->around + (float)w->a->q.esdf.radius;
     int32_t at[3];
     uint64_t key;
-    if (m->moved < 0.0f || !(reach < 1000.0f))
+    if (l->around < 0.0f || !(reach < 1000.0f))
         return;
     for (int k = 0; k < 3; k++)
-        at[k] = m->v[k] + (corner >> k & 1 ? (int32_t)reach : -(int32_t)reach);
+        at[k] = l->v[k] + (corner >> k & 1 ? (int32_t)reach : -(int32_t)reach);
     if (!vxk_cell_key(at[0] >> 3, at[1] >> 3, at[2] >> 3, &key))
         return;
     struct chunk *c = place_of(w->s, key);
@@ -198,18 +212,7 @@ static __device__ __forceinline__ uint32_t bits_of(int32_t from, int32_t to)
 {
     return (~0u << from) & (~0u >> (31 - to));
 }
-/* What some cell of an extent has, in one of the region's masks. */
-static __device__ __forceinline__ uint32_t any_of(const struct region *r, const uint32_t *rows,
-                                                  const int32_t from[3], const int32_t to[3])
-{
-    uint32_t found = 0;
-    for (int32_t x = from[0]; x <= to[0]; x++)
-        for (int32_t y = from[1]; y <= to[1]; y++)
-            found |= rows[x * r->n[1] + y];
-    return found & bits_of(from[2], to[2]);
-}
-
-/* vxk_around */
+/* What the cells around have, by the outlines: near and occupied ones of `inner`, unknown ones of `outer`. */
 APART uint32_t around_words(const struct work *w, const struct vxk_extent *inner,
                             const struct vxk_extent *outer)
 {
@@ -226,54 +229,100 @@ APART uint32_t around_words(const struct work *w, const struct vxk_extent *inner
             }
     return found;
 }
-/* The same, by the region where that holds all of it. */
+/* The same (vxk_around), by the region where that holds all of it.  Without unknown space outer is inner. */
 static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
                                                           const struct vxk_extent *inner,
                                                           const struct vxk_extent *outer)
 {
     const struct region *r = &w->s->region;
-    uint32_t found = 0;
+    uint32_t near = 0, occupied = 0, unknown = 0, mask;
     int32_t from[3], to[3];
-    if (in_region(r, outer, from, to)) {
-        if (w->a->unknown != VXK_UNKNOWN_FREE)
-            found = any_of(r, r->unknown, from, to) ? VXK_HAS_UNKNOWN : 0;
+    if (!in_region(r, outer, from, to))
+        return around_words(w, inner, outer);
+    if (w->a->unknown != VXK_UNKNOWN_FREE) {
+        mask = bits_of(from[2], to[2]);
+        for (int32_t x = from[0]; x <= to[0]; x++)
+            for (int32_t y = from[1]; y <= to[1]; y++)
+                unknown |= r->unknown[x * r->n[1] + y] & mask;
         in_region(r, inner, from, to);
-        return found | (any_of(r, r->near, from, to) ? VXK_NEAR : 0) |
-               (any_of(r, r->occupied, from, to) ? VXK_HAS_OCCUPIED : 0);
     }
-    return around_words(w, inner, outer);
+    mask = bits_of(from[2], to[2]);
+    for (int32_t x = from[0]; x <= to[0]; x++)
+        for (int32_t y = from[1]; y <= to[1]; y++) {
+            near |= r->near[x * r->n[1] + y] & mask;
+            occupied |= r->occupied[x * r->n[1] + y] & mask;
+        }
+    return (near ? VXK_NEAR : 0) | (occupied ? VXK_HAS_OCCUPIED : 0) | (unknown ? VXK_HAS_UNKNOWN : 0);
 }
-static __device__ __forceinline__ uint32_t around_spot(const struct work *w, const struct vxk_spot *m,
-                                                       float half, float radius, uint32_t all)
+/* vxk_path_around */
+APART uint32_t around_spot(const struct work *w, const struct vxk_spot *m, float half, float radius)
 {
     struct vxk_extent inner, outer;
     if (!vxk_path_extents(m, half, radius, &inner, &outer))
-        return all;
-    return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer) & all;
+        return VXK_AROUND_ALL;
+    return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer);
+}
+/* What is around a piece that goes no further than half[] from a spot on each axis: no more than
+ * around_spot finds, and all that matters of it. */
+static __device__ __forceinline__ uint32_t around_piece(const struct work *w, const struct vxk_spot *m,
+                                                        const float half[3], float radius)
+{
+    struct vxk_extent inner, outer;
+    for (int k = 0; k < 3; k++) { /* as vxk_path_extents */
+        float h = half[k] + 0.1f, reach = h + radius + 0.5f;
+        if (!(m->f[k] > -1e5f && m->f[k] < 1e5f) || m->v[k] < -134000000 || m->v[k] > 134000000)
+            return VXK_AROUND_ALL;
+        inner.lo[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] - h) - 1;
+        inner.hi[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] + h) + 1;
+        outer.lo[k] = min(m->v[k] + (int32_t)vxk_floor(m->f[k] - reach) - 1, inner.lo[k]);
+        outer.hi[k] = max(m->v[k] + (int32_t)vxk_floor(m->f[k] + reach) + 1, inner.hi[k]);
+    }
+    return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer);
 }
 
+/* How many pieces the longest way of a leg has at most. */
+static __device__ __forceinline__ int32_t pieces_of(const struct work *w, const struct leg *l)
+{
+    float length = 1.001f * vxk_way_length(l->middle.moved, l->middle.turned, w->a->reach);
+    return length < (float)VXK_PATH_MOST ? vxk_path_pieces(length) : VXK_PATH_MOST / VXK_PATH_WIDE;
+}
+/* What a group needs of a leg: of all of it, or of one window of several. */
+static __device__ void surround(const struct work *w, struct leg *l, int32_t windows)
+{
+    float length = vxk_way_length(l->middle.moved, l->middle.turned, w->a->reach), f;
+    union vxk_bits radius;
+    radius.u = w->s->radius_bits;
+    l->around = -1.0f;
+    if (l->middle.moved < 0.0f || vxk_path_leave(w->a, &l->middle))
+        return;
+    for (int k = 0; k < 3; k++)
+        l->v[k] = l->middle.v[k];
+    if (windows > 1) {
+        double s = ((double)w->window + 0.5) / (double)windows;
+        length = length / (float)windows + 3.0f * (float)VXK_PATH_WIDE; /* pieces begin where they do */
+        for (int k = 0; k < 3; k++)
+            if (!vxk_split(l->way.from[k] + s * l->way.step[k], &l->v[k], &f))
+                return;
+    }
+    l->around = w->a->reach + 0.5f * length + radius.f + 4.0f;
+}
 /* The cells that lanes' legs need (a lane a leg, of the first n): the region of as many of the first as fit,
  * at most.  Returns how many. */
-static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const struct vxk_path_leg *leg)
+static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const struct leg *leg,
+                                         int32_t pieces)
 {
     struct region *r = &w->s->region;
-    union vxk_bits radius;
     uint32_t lane = threadIdx.x & (VXK_WARP - 1);
-    int32_t lo[3], hi[3], size[3], pieces = 1, fits, listed;
-    radius.u = w->s->radius_bits;
+    int32_t lo[3], hi[3], size[3], fits, listed;
     for (int a = 0; a < 3; a++) {
         lo[a] = 1 << 30;
         hi[a] = -(1 << 30);
     }
-    if (lane < n && leg->moved >= 0.0f && !vxk_path_leave(w->a, leg)) {
-        float length = vxk_way_length(leg->moved, leg->turned, w->a->reach),
-              most = w->a->reach + 0.5f * length + radius.f + 4.0f;
-        pieces = length < (float)VXK_PATH_MOST ? vxk_path_pieces(1.001f * length) : 1;
-        for (int a = 0; a < 3 && most < 1000.0f; a++) {
-            lo[a] = (leg->v[a] - (int32_t)most) >> 5;
-            hi[a] = (leg->v[a] + (int32_t)most) >> 5;
+    if (lane < n && leg->around >= 0.0f && leg->around < 1000.0f)
+        for (int a = 0; a < 3; a++) {
+            lo[a] = (leg->v[a] - (int32_t)leg->around) >> 5;
+            hi[a] = (leg->v[a] + (int32_t)leg->around) >> 5;
         }
-    }
     for (uint32_t d = 1; d < VXK_WARP; d *= 2) {
         int32_t p = __shfl_up_sync(VXK_FULL, pieces, d);
         if (lane >= d)
@@ -288,14 +337,15 @@ static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const
     }
     for (int a = 0; a < 3; a++)
         size[a] = max(hi[a] - lo[a] + 1, 0);
-    listed = lane < n && (lane + 1) * w->a->n_spheres * (uint32_t)pieces <= LISTED;
+    listed = lane < n && pieces <= WINDOW && (lane + 1) * w->a->n_spheres * (uint32_t)pieces <= LISTED;
     fits = size[0] <= COLUMNS && size[1] <= COLUMNS && size[0] * size[1] <= COLUMNS && size[2] <= DEEP;
     uint32_t in_lists = __ballot_sync(VXK_FULL, listed), all = __ballot_sync(VXK_FULL, fits && listed), last;
-    int none = !(all & 1); /* not even the first leg has a region */
+    int none = !(__ballot_sync(VXK_FULL, fits) & 1); /* not even the first leg has a region */
     last = none ? in_lists : all;
     last = last == VXK_FULL ? VXK_WARP : max((uint32_t)vxk_ctz32(~last), 1u);
     if (lane == last - 1) {
-        w->s->n_pieces = (uint32_t)pieces;
+        w->s->n_pieces = (uint32_t)min(pieces, (int32_t)WINDOW);
+        w->s->per_way = 1.0f / (float)w->s->n_pieces;
         for (int a = 0; a < 3; a++) {
             r->n[a] = none ? 0 : size[a] * 4;
             r->first[a] = r->n[a] ? lo[a] * 4 : 0;
@@ -303,30 +353,40 @@ static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const
     }
     return last;
 }
-/* The legs of a group, and the chunks and cells around them. */
+/* The legs of a group, and the chunks and cells around them; or the next window of the one that it has. */
 static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
 {
     struct block *s = w->s;
     if (threadIdx.x < VXK_WARP) {
         struct leg *l = &s->leg[min(threadIdx.x, LEGS - 1u)];
         uint32_t segment = w->first + threadIdx.x, n;
+        int32_t pieces = 1, windows;
         float moved, turned;
-        if (threadIdx.x < most) {
+        if (threadIdx.x < most && w->window == 0) {
             l->middle.moved = -1.0f;
             if (vxk_way_ends(w->a, path, segment, &l->way, &moved, &turned)) {
                 vxk_path_middle(&l->way, moved, turned, &l->middle);
+                for (int k = 0; k < 3; k++)
+                    l->half[k] = 0.5f * vxk_abs((float)l->way.step[k]);
                 if (vxk_path_leave(w->a, &l->middle))
                     atomicMin(&s->long_from, segment);
             }
         }
-        n = choose_region(w, most, &l->middle);
+        if (threadIdx.x < most && l->middle.moved >= 0.0f)
+            pieces = pieces_of(w, l);
+        windows = threadIdx.x == 0 && pieces > WINDOW ? (pieces + WINDOW - 1) / WINDOW : 1;
+        if (threadIdx.x < most)
+            surround(w, l, windows);
+        n = choose_region(w, most, l, pieces);
         if (threadIdx.x == 0) {
             s->n_legs = n;
+            s->n_windows = (uint32_t)windows;
             s->n_march = s->n_meet = s->next_march = s->next_meet = 0;
         }
     }
     __syncthreads();
     w->n_legs = s->n_legs;
+    w->n_windows = s->n_windows;
     for (uint32_t k = threadIdx.x; k < w->n_legs * 8; k += THREADS)
         know_chunk(w, &s->leg[k >> 3], k & 7);
     __syncthreads();
