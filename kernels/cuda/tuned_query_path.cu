@@ -80,9 +80,20 @@ static __device__ void glance(const struct work *w)
     }
 }
 
-/* The field's leaf of a cell. */
-static __device__ __forceinline__ const uint16_t *leaf_of(const struct work *w,
-                                                          const struct vxk_esdf_cursor *c, int32_t x,
+/* The segment that a place lies on. */
+static __device__ __forceinline__ uint32_t segment_at(const struct work *w, float place)
+{
+    return min((uint32_t)place, w->a->n_segments - 1);
+}
+/* The last cell of the field that a lane looked at. */
+struct cell {
+    uint64_t key;
+    uint32_t place;        /* in the chunk */
+    uint32_t chunk;        /* of the field */
+    const uint16_t *leaf;
+};
+/* The field's leaf of another cell; c: in whose chunk it mostly lies. */
+static __device__ __forceinline__ const uint16_t *leaf_of(const struct work *w, const struct cell *c, int32_t x,
                                                           int32_t y, int32_t z)
 {
     uint64_t key;
@@ -101,7 +112,7 @@ static __device__ __forceinline__ float signed_of(uint32_t stored)
 }
 /* The distance at a spot whose voxel has one; c: that voxel's cell. */
 static __device__ __forceinline__ float distance_at(const struct work *w, const struct vxk_spot *spot,
-                                                    const struct vxk_esdf_cursor *c, uint32_t stored)
+                                                    const struct cell *c, uint32_t stored)
 {
     float f[3], d[8], g[3], unit = 1.0f / (256.0f * (float)w->a->q.esdf.scale);
     uint32_t all = 1, v[8], across, own = 0;
@@ -134,29 +145,31 @@ static __device__ __forceinline__ float distance_at(const struct work *w, const 
 /* vxk_path_look.  Of a voxel that has no leaf the map is asked only where the outline says it matters. */
 static __device__ __forceinline__ void look(const struct work *w, float radius,
                                             const struct vxk_spot *spot, int states, int careful,
-                                            struct vxk_esdf_cursor *c, struct vxk_path_sample *out)
+                                            struct cell *c, struct vxk_path_sample *out)
 {
     const struct vxk_query *q = &w->a->q;
-    int32_t x = spot->v[0] >> 3, y = spot->v[1] >> 3, z = spot->v[2] >> 3;
-    uint64_t key;
+    uint32_t place = vxk_place(spot->v[0] >> 3, spot->v[1] >> 3, spot->v[2] >> 3);
+    uint64_t key = vxk_key(spot->v[0] >> 7, spot->v[1] >> 7, spot->v[2] >> 7);
     float d;
-    if (!(c->known && c->x == x && c->y == y && c->z == z)) {
-        if (vxk_cell_key(x, y, z, &key) && key != c->key) {
-            c->key = key;
-            c->chunk = field_chunk(w, key);
-        }
-        vxk_esdf_seek(&q->esdf, c, x, y, z);
+    if (key != c->key) {
+        c->key = key;
+        c->chunk = field_chunk(w, key);
+        c->place = VXK_NONE;
+    }
+    if (place != c->place) {
+        uint32_t n = VXK_NONE;
+        if (c->chunk != VXK_NONE)
+            n = q->esdf.table[(uint64_t)c->chunk * VXK_CELLS_A_CHUNK + place];
+        c->leaf = n == VXK_NONE ? (const uint16_t *)0 : vxk_esdf_voxels(q->esdf.pages, n);
+        c->place = place;
     }
     if (states && !c->leaf && c->chunk != VXK_NONE) {
-        uint32_t place = vxk_place(x, y, z);
         const struct vxk_outline *o = &q->esdf.outline[(uint64_t)c->chunk << 6 | place >> 6];
         states = ((o->occupied | (careful ? o->unknown : 0)) >> (place & 63) & 1) != 0;
     }
     if (states && !c->leaf) { /* nothing is within R: its state alone is asked for */
         uint32_t value = 0;
-        int kind = VXK_UNKNOWN;
-        if (vxk_cell_key(x, y, z, &key))
-            kind = vxk_chunk_voxel(&q->grid, map_chunk(w, key), (uint32_t)spot->v[0] & 127,
+        int kind = vxk_chunk_voxel(&q->grid, map_chunk(w, key), (uint32_t)spot->v[0] & 127,
                                    (uint32_t)spot->v[1] & 127, (uint32_t)spot->v[2] & 127, &value);
         out->state = vxk_evidence(kind, value, q->occupancy);
         out->has = 0;
@@ -172,33 +185,41 @@ static __device__ __forceinline__ void look(const struct work *w, float radius,
     out->clear = (out->has ? vxk_min(d, (float)q->esdf.radius) : (float)q->esdf.radius) - radius;
     out->touches = (out->has && d <= radius) || out->state == VXK_STATE_OCCUPIED;
 }
-/* Marches along the listed pieces, a lane a piece: vxk_path_march. */
-static __device__ void march(const struct work *w)
+/* Marches along the listed pieces, a lane a piece: vxk_path_march.  With a place, of a leg of the group: looks
+ * at all spheres there and nowhere else (vxk_path_touch). */
+static __device__ void march(const struct work *w, float touch)
 {
     struct block *s = w->s;
     struct vxk_path_sample now, last = {};
-    struct vxk_esdf_cursor cursor;
+    struct cell cell = {VXK_NO_KEY, VXK_NONE, VXK_NONE, (const uint16_t *)0};
     struct piece p = {};
-    uint32_t n_listed = s->n_march;
+    uint32_t n_listed = touch < 0.0f ? s->n_march : w->a->n_spheres;
     float at = 0.0f, begin = 0.0f, end = 0.0f, gone = 0.0f, least = 1e30f;
     int busy = 0, states = 0, careful = 0;
-    vxk_esdf_cursor_init(&cursor);
     for (;;) {
         struct vxk_spot spot;
         if (!busy) {
             uint32_t k = atomicAdd(&s->next_march, 1);
             if (k < n_listed) {
-                uint32_t entry = s->list.march[k];
-                take_piece(w, entry >> 2, &p);
-                at = begin = place_at(&p, p.at);
-                end = place_at(&p, p.at + 1);
+                uint32_t entry = touch < 0.0f ? s->list.march[k] : 0;
+                if (touch < 0.0f) {
+                    take_piece(w, entry >> 2, &p);
+                    at = begin = place_at(&p, p.at);
+                    end = place_at(&p, p.at + 1);
+                } else {
+                    p.segment = segment_at(w, touch);
+                    p.leg = &s->leg[p.segment - w->first];
+                    p.sphere = &s->sphere[k];
+                    p.length = vxk_way_length(p.leg->middle.moved, p.leg->middle.turned, p.sphere->off);
+                    at = begin = end = touch - (float)p.segment;
+                }
                 states = (entry & HAS_STATES) != 0;
                 careful = (entry & IS_CAREFUL) != 0;
                 gone = 0.0f;
                 least = 1e30f;
                 last.has = 0;
                 last.clear = 0.0f;
-                busy = 1;
+                busy = touch < 0.0f || (p.leg->middle.moved >= 0.0f && p.length <= (float)VXK_PATH_MOST);
             }
         }
         if (!__any_sync(VXK_FULL, busy))
@@ -209,15 +230,16 @@ static __device__ void march(const struct work *w)
         if (over(s, place)) {
             busy = 0;
         } else if (!spot_at(&p, at, &spot)) {
-            vxk_path_least(&s->o.outside, vxk_place_bits(place));
+            if (touch < 0.0f)
+                vxk_path_least(&s->o.outside, vxk_place_bits(place));
             busy = 0;
         } else {
-            look(w, p.sphere->radius, &spot, states, careful, &cursor, &now);
+            look(w, p.sphere->radius, &spot, states, careful, &cell, &now);
             if (now.has)
                 least = vxk_min(least, now.clear);
             if (at > begin && (now.has || last.has))
                 least = vxk_min(least, 0.5f * (last.clear + now.clear - gone));
-            if (now.touches)
+            if (now.touches && touch < 0.0f)
                 vxk_path_contact(&s->o, place, p.number);
             busy = !(now.touches || at >= end || p.length <= 0.0f);
             if (busy) {
@@ -232,18 +254,31 @@ static __device__ void march(const struct work *w)
     }
 }
 
-APART void touch(const struct work *w, uint32_t path, uint32_t sphere)
+APART void touch_far(const struct work *w, uint32_t path, uint32_t sphere)
 {
     vxk_path_touch(w->a, path, sphere, &w->s->o);
 }
-/* All of a path. */
+/* The clearance of a path that touches, after vxk_path_cut. */
+static __device__ void touch(const struct work *w, uint32_t path)
+{
+    union vxk_bits place;
+    place.u = (uint32_t)(w->s->o.first >> 32);
+    if (w->s->o.first == ~0ull)
+        return;
+    if (segment_at(w, place.f) >= w->first && segment_at(w, place.f) < w->first + w->n_legs)
+        march(w, place.f);
+    else
+        for (uint32_t k = threadIdx.x; k < w->a->n_spheres; k += THREADS)
+            touch_far(w, path, k);
+}
+/* The groups of a path, up to the one in which it touches something. */
 static __device__ void walk(struct work *w, uint32_t path)
 {
     const struct vxk_query_path_args *a = w->a;
     struct block *s = w->s;
     uint32_t most = min((uint32_t)LEGS, LISTED / a->n_spheres), end;
-    w->window = 0;
-    for (w->first = 0; w->first < a->n_segments;) {
+    w->window = w->first = 0;
+    for (;;) {
         begin_group(w, path,
                     min(a->n_segments - w->first, w->first ? most : min(most, (uint32_t)FIRST_LEGS)));
         end = s->long_from;
@@ -252,16 +287,17 @@ static __device__ void walk(struct work *w, uint32_t path)
         glance(w);
         __syncthreads();
         meet(w);
-        march(w);
+        march(w, -1.0f);
         __syncthreads();
         if (w->window + 1 < w->n_windows && w->n_legs) {
             w->window++;
             continue;
         }
-        w->window = 0;
+        end = min(end, a->n_segments);
+        if (over(s, (float)(w->first + w->n_legs)) || w->first + w->n_legs == end)
+            return;
         w->first += w->n_legs;
-        if (over(s, (float)w->first) || end == w->first)
-            break;
+        w->window = 0;
     }
 }
 
@@ -301,12 +337,13 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
                 s.o.status = (uint32_t)VXK_PATH_WHOLE_LEFT;
             } else {
                 s.long_from = VXK_NONE;
+                s.next_march = 0;
                 vxk_path_cut(&a, &s.o);
             }
         }
         __syncthreads();
-        for (uint32_t k = threadIdx.x; s.long_from == VXK_NONE && k < a.n_spheres; k += THREADS)
-            touch(&w, path, k);
+        if (s.long_from == VXK_NONE)
+            touch(&w, path);
         __syncthreads();
         if (threadIdx.x == 0) {
             if (s.long_from == VXK_NONE)

@@ -262,6 +262,19 @@ APART uint32_t around_spot(const struct work *w, const struct vxk_spot *m, float
         return VXK_AROUND_ALL;
     return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer);
 }
+/* Whole numbers around x, |x| < 2^21: floor(x) or the one below; floor(x) or the one above. */
+static __device__ __forceinline__ int32_t below(float x)
+{
+    union vxk_bits b;
+    b.f = (x - 0.5f) + 12582912.0f;
+    return (int32_t)(b.u - 0x4b400000u);
+}
+static __device__ __forceinline__ int32_t above(float x)
+{
+    union vxk_bits b;
+    b.f = (x - 0.4375f) + 12582912.0f;
+    return (int32_t)(b.u - 0x4b400000u);
+}
 /* What is around a piece that goes no further than half[] from a spot on each axis: no more than
  * around_spot finds, and all that matters of it. */
 static __device__ __forceinline__ uint32_t around_piece(const struct work *w, const struct vxk_spot *m,
@@ -272,10 +285,10 @@ static __device__ __forceinline__ uint32_t around_piece(const struct work *w, co
         float h = half[k] + 0.1f, reach = h + radius + 0.5f;
         if (!(m->f[k] > -1e5f && m->f[k] < 1e5f) || m->v[k] < -134000000 || m->v[k] > 134000000)
             return VXK_AROUND_ALL;
-        inner.lo[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] - h) - 1;
-        inner.hi[k] = m->v[k] + (int32_t)vxk_floor(m->f[k] + h) + 1;
-        outer.lo[k] = min(m->v[k] + (int32_t)vxk_floor(m->f[k] - reach) - 1, inner.lo[k]);
-        outer.hi[k] = max(m->v[k] + (int32_t)vxk_floor(m->f[k] + reach) + 1, inner.hi[k]);
+        inner.lo[k] = m->v[k] + below(m->f[k] - h) - 1;
+        inner.hi[k] = m->v[k] + above(m->f[k] + h) + 1;
+        outer.lo[k] = min(m->v[k] + below(m->f[k] - reach) - 1, inner.lo[k]);
+        outer.hi[k] = max(m->v[k] + above(m->f[k] + reach) + 1, inner.hi[k]);
     }
     return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer);
 }

@@ -255,8 +255,8 @@ static __device__ __forceinline__ void box_around(const struct vxk_spot *m, cons
 {
     for (int a = 0; a < 3; a++) {
         float h = (half ? half[a] : 0.0f) + reach + 0.05f; /* what rounding may add */
-        box->lo[a] = m->v[a] + (int32_t)vxk_floor(m->f[a] - h);
-        box->hi[a] = m->v[a] + (int32_t)vxk_floor(m->f[a] + h);
+        box->lo[a] = m->v[a] + below(m->f[a] - h);
+        box->hi[a] = m->v[a] + above(m->f[a] + h);
     }
 }
 
