@@ -258,46 +258,72 @@ APART void touch_far(const struct work *w, uint32_t path, uint32_t sphere)
 {
     vxk_path_touch(w->a, path, sphere, &w->s->o);
 }
-/* The clearance of a path that touches, after vxk_path_cut. */
-static __device__ void touch(const struct work *w, uint32_t path)
+/* After the last group: cuts the path.  Returns where all spheres are looked at once more, of a leg of that
+ * group; negative: that is done, or needn't be. */
+static __device__ float cut(const struct work *w, uint32_t path)
 {
+    struct block *s = w->s;
     union vxk_bits place;
-    place.u = (uint32_t)(w->s->o.first >> 32);
-    if (w->s->o.first == ~0ull)
-        return;
-    if (segment_at(w, place.f) >= w->first && segment_at(w, place.f) < w->first + w->n_legs)
-        march(w, place.f);
-    else
-        for (uint32_t k = threadIdx.x; k < w->a->n_spheres; k += THREADS)
-            touch_far(w, path, k);
+    uint32_t segment;
+    uint64_t first;
+    if (threadIdx.x == 0) {
+        if (s->long_from != VXK_NONE && !over(s, (float)s->long_from)) {
+            vxk_path_begin(&s->o);
+            s->o.status = (uint32_t)VXK_PATH_WHOLE_LEFT;
+        } else {
+            s->next_march = 0;
+            vxk_path_cut(w->a, &s->o);
+        }
+    }
+    __syncthreads();
+    first = s->o.first;
+    __syncthreads();
+    if (first == ~0ull)
+        return -1.0f;
+    place.u = (uint32_t)(first >> 32);
+    segment = segment_at(w, place.f);
+    if (segment >= w->first && segment < w->first + w->n_legs)
+        return place.f;
+    for (uint32_t k = threadIdx.x; k < w->a->n_spheres; k += THREADS)
+        touch_far(w, path, k);
+    __syncthreads();
+    return -1.0f;
 }
-/* The groups of a path, up to the one in which it touches something. */
+/* All of a path. */
 static __device__ void walk(struct work *w, uint32_t path)
 {
     const struct vxk_query_path_args *a = w->a;
     struct block *s = w->s;
     uint32_t most = min((uint32_t)LEGS, LISTED / a->n_spheres), end;
+    float touch = -1.0f;
     w->window = w->first = 0;
     for (;;) {
         begin_group(w, path,
                     min(a->n_segments - w->first, w->first ? most : min(most, (uint32_t)FIRST_LEGS)));
-        end = s->long_from;
+        end = min(s->long_from, a->n_segments);
         if (end < w->first + w->n_legs)
             w->n_legs = end - w->first;
         glance(w);
         __syncthreads();
         meet(w);
-        march(w, -1.0f);
-        __syncthreads();
-        if (w->window + 1 < w->n_windows && w->n_legs) {
-            w->window++;
-            continue;
+        for (;;) {
+            march(w, touch);
+            __syncthreads();
+            if (touch >= 0.0f)
+                return;
+            if (w->window + 1 < w->n_windows && w->n_legs) {
+                w->window++;
+                break;
+            }
+            if (!over(s, (float)(w->first + w->n_legs)) && w->first + w->n_legs != end) {
+                w->first += w->n_legs;
+                w->window = 0;
+                break;
+            }
+            touch = cut(w, path);
+            if (touch < 0.0f)
+                return;
         }
-        end = min(end, a->n_segments);
-        if (over(s, (float)(w->first + w->n_legs)) || w->first + w->n_legs == end)
-            return;
-        w->first += w->n_legs;
-        w->window = 0;
     }
 }
 
@@ -332,21 +358,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
         __syncthreads();
         walk(&w, path);
         if (threadIdx.x == 0) {
-            if (s.long_from != VXK_NONE && !over(&s, (float)s.long_from)) {
-                vxk_path_begin(&s.o);
-                s.o.status = (uint32_t)VXK_PATH_WHOLE_LEFT;
-            } else {
-                s.long_from = VXK_NONE;
-                s.next_march = 0;
-                vxk_path_cut(&a, &s.o);
-            }
-        }
-        __syncthreads();
-        if (s.long_from == VXK_NONE)
-            touch(&w, path);
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            if (s.long_from == VXK_NONE)
+            if (s.o.status != (uint32_t)VXK_PATH_WHOLE_LEFT)
                 vxk_path_end(&a, &s.o);
             a.out[path] = s.o;
         }
