@@ -38,21 +38,21 @@ static __device__ __forceinline__ int middle_of(const struct piece *p, struct vx
 static __device__ __forceinline__ int decide(const struct work *w, const struct piece *p, uint32_t *march,
                                              int *meets)
 {
-    uint32_t found = VXK_AROUND_ALL, unknown = w->a->unknown;
+    uint32_t found = VXK_AROUND_ALL, unknown = shared.a.unknown;
     struct vxk_spot spot;
     int inside = middle_of(p, &spot);
     if (inside) {
         float half[3];
         for (int k = 0; k < 3; k++)
             half[k] = p->of > 1 ? way_half(p, k) / (float)p->of : way_half(p, k);
-        found = around_piece(w, &spot, half, p->sphere->radius);
+        found = around_piece(&spot, half, p->sphere->radius);
     }
     *meets = (found & VXK_HAS_UNKNOWN) && unknown != VXK_UNKNOWN_FREE;
     *march = found & VXK_HAS_OCCUPIED ? HAS_STATES : 0;
     if (!(found & (VXK_NEAR | VXK_HAS_OCCUPIED)))
         return 0;
     if (unknown == VXK_UNKNOWN_REPORT && inside) /* how short its steps are: what vxk_path_around says */
-        found = around_spot(w, &spot, p->of > 1 ? 0.5f * p->length / (float)p->of : 0.5f * p->length,
+        found = around_spot(&spot, p->of > 1 ? 0.5f * p->length / (float)p->of : 0.5f * p->length,
                             p->sphere->radius);
     if (unknown == VXK_UNKNOWN_REPORT && (found & VXK_HAS_OCCUPIED) && (found & VXK_HAS_UNKNOWN))
         *march = HAS_STATES | IS_CAREFUL;
@@ -61,8 +61,8 @@ static __device__ __forceinline__ int decide(const struct work *w, const struct 
 /* Decides the pieces of a group, and lists what is to be looked at. */
 static __device__ void glance(const struct work *w)
 {
-    struct block *s = w->s;
-    uint32_t n = w->n_legs * w->a->n_spheres * s->n_pieces;
+    struct block *s = &shared;
+    uint32_t n = w->n_legs * shared.a.n_spheres * s->n_pieces;
     for (uint32_t base = 0; base < n; base += THREADS) {
         uint32_t number = base + threadIdx.x, how = 0;
         int meets = 0, marches = 0;
@@ -81,25 +81,25 @@ static __device__ void glance(const struct work *w)
 }
 
 /* The segment that a place lies on. */
-static __device__ __forceinline__ uint32_t segment_at(const struct work *w, float place)
+static __device__ __forceinline__ uint32_t segment_at(float place)
 {
-    return min((uint32_t)place, w->a->n_segments - 1);
+    return min((uint32_t)place, shared.a.n_segments - 1);
 }
 /* The last cell of the field that a lane looked at. */
 struct cell {
     uint64_t key;
-    uint32_t place;        /* in the chunk */
-    uint32_t chunk;        /* of the field */
+    uint32_t place; /* in the chunk */
+    uint32_t chunk; /* of the field */
     const uint16_t *leaf;
 };
 /* The field's leaf of another cell; c: in whose chunk it mostly lies. */
-static __device__ __forceinline__ const uint16_t *leaf_of(const struct work *w, const struct cell *c, int32_t x,
-                                                          int32_t y, int32_t z)
+static __device__ __forceinline__ const uint16_t *leaf_of(const struct cell *c, int32_t x, int32_t y,
+                                                          int32_t z)
 {
     uint64_t key;
     if (!vxk_cell_key(x, y, z, &key))
         return (const uint16_t *)0;
-    return vxk_esdf_leaf_of(&w->a->q.esdf, key == c->key ? c->chunk : field_chunk(w, key), x, y, z);
+    return vxk_esdf_leaf_of(&shared.a.q.esdf, key == c->key ? c->chunk : field_chunk(key), x, y, z);
 }
 /* vxk_esdf_signed */
 static __device__ __forceinline__ float signed_of(uint32_t stored)
@@ -111,10 +111,10 @@ static __device__ __forceinline__ float signed_of(uint32_t stored)
     return d.f;
 }
 /* The distance at a spot whose voxel has one; c: that voxel's cell. */
-static __device__ __forceinline__ float distance_at(const struct work *w, const struct vxk_spot *spot,
-                                                    const struct cell *c, uint32_t stored)
+static __device__ __forceinline__ float distance_at(const struct vxk_spot *spot, const struct cell *c,
+                                                    uint32_t stored)
 {
-    float f[3], d[8], g[3], unit = 1.0f / (256.0f * (float)w->a->q.esdf.scale);
+    float f[3], d[8], g[3], unit = 1.0f / (256.0f * (float)shared.a.q.esdf.scale);
     uint32_t all = 1, v[8], across, own = 0;
     int32_t b[3];
     vxk_spot_corner(spot, b, f);
@@ -125,7 +125,7 @@ static __device__ __forceinline__ float distance_at(const struct work *w, const 
     for (uint32_t m = across;; m = (m - 1) & across) { /* the cells that hold corners */
         const uint16_t *l = c->leaf;
         if (m != own)
-            l = leaf_of(w, c, (b[0] >> 3) + (int32_t)(m >> 2), (b[1] >> 3) + (int32_t)(m >> 1 & 1),
+            l = leaf_of(c, (b[0] >> 3) + (int32_t)(m >> 2), (b[1] >> 3) + (int32_t)(m >> 1 & 1),
                         (b[2] >> 3) + (int32_t)(m & 1));
 #pragma unroll
         for (uint32_t k = 0; k < 8; k++)
@@ -143,17 +143,16 @@ static __device__ __forceinline__ float distance_at(const struct work *w, const 
     return (all ? vxk_trilinear(d, f, g) : signed_of(stored)) * unit;
 }
 /* vxk_path_look.  Of a voxel that has no leaf the map is asked only where the outline says it matters. */
-static __device__ __forceinline__ void look(const struct work *w, float radius,
-                                            const struct vxk_spot *spot, int states, int careful,
-                                            struct cell *c, struct vxk_path_sample *out)
+static __device__ __forceinline__ void look(float radius, const struct vxk_spot *spot, int states,
+                                            int careful, struct cell *c, struct vxk_path_sample *out)
 {
-    const struct vxk_query *q = &w->a->q;
+    const struct vxk_query *q = &shared.a.q;
     uint32_t place = vxk_place(spot->v[0] >> 3, spot->v[1] >> 3, spot->v[2] >> 3);
     uint64_t key = vxk_key(spot->v[0] >> 7, spot->v[1] >> 7, spot->v[2] >> 7);
     float d;
     if (key != c->key) {
         c->key = key;
-        c->chunk = field_chunk(w, key);
+        c->chunk = field_chunk(key);
         c->place = VXK_NONE;
     }
     if (place != c->place) {
@@ -169,7 +168,7 @@ static __device__ __forceinline__ void look(const struct work *w, float radius,
     }
     if (states && !c->leaf) { /* nothing is within R: its state alone is asked for */
         uint32_t value = 0;
-        int kind = vxk_chunk_voxel(&q->grid, map_chunk(w, key), (uint32_t)spot->v[0] & 127,
+        int kind = vxk_chunk_voxel(&q->grid, map_chunk(key), (uint32_t)spot->v[0] & 127,
                                    (uint32_t)spot->v[1] & 127, (uint32_t)spot->v[2] & 127, &value);
         out->state = vxk_evidence(kind, value, q->occupancy);
         out->has = 0;
@@ -180,20 +179,20 @@ static __device__ __forceinline__ void look(const struct work *w, float radius,
                     : (uint32_t)VXK_ESDF_FAR;
         out->state = c->leaf ? stored >> 14 : (uint32_t)VXK_STATE_FREE;
         out->has = vxk_esdf_has_distance(stored);
-        d = out->has ? distance_at(w, spot, c, stored) : 0.0f;
+        d = out->has ? distance_at(spot, c, stored) : 0.0f;
     }
     out->clear = (out->has ? vxk_min(d, (float)q->esdf.radius) : (float)q->esdf.radius) - radius;
     out->touches = (out->has && d <= radius) || out->state == VXK_STATE_OCCUPIED;
 }
-/* Marches along the listed pieces, a lane a piece: vxk_path_march.  With a place, of a leg of the group: looks
- * at all spheres there and nowhere else (vxk_path_touch). */
+/* Marches along the listed pieces, a lane a piece: vxk_path_march.  With a place, of a leg of the group:
+ * looks at all spheres there and nowhere else (vxk_path_touch). */
 static __device__ void march(const struct work *w, float touch)
 {
-    struct block *s = w->s;
+    struct block *s = &shared;
     struct vxk_path_sample now, last = {};
     struct cell cell = {VXK_NO_KEY, VXK_NONE, VXK_NONE, (const uint16_t *)0};
     struct piece p = {};
-    uint32_t n_listed = touch < 0.0f ? s->n_march : w->a->n_spheres;
+    uint32_t n_listed = touch < 0.0f ? s->n_march : shared.a.n_spheres;
     float at = 0.0f, begin = 0.0f, end = 0.0f, gone = 0.0f, least = 1e30f;
     int busy = 0, states = 0, careful = 0;
     for (;;) {
@@ -207,7 +206,7 @@ static __device__ void march(const struct work *w, float touch)
                     at = begin = place_at(&p, p.at);
                     end = place_at(&p, p.at + 1);
                 } else {
-                    p.segment = segment_at(w, touch);
+                    p.segment = segment_at(touch);
                     p.leg = &s->leg[p.segment - w->first];
                     p.sphere = &s->sphere[k];
                     p.length = vxk_way_length(p.leg->middle.moved, p.leg->middle.turned, p.sphere->off);
@@ -234,7 +233,7 @@ static __device__ void march(const struct work *w, float touch)
                 vxk_path_least(&s->o.outside, vxk_place_bits(place));
             busy = 0;
         } else {
-            look(w, p.sphere->radius, &spot, states, careful, &cell, &now);
+            look(p.sphere->radius, &spot, states, careful, &cell, &now);
             if (now.has)
                 least = vxk_min(least, now.clear);
             if (at > begin && (now.has || last.has))
@@ -254,15 +253,15 @@ static __device__ void march(const struct work *w, float touch)
     }
 }
 
-APART void touch_far(const struct work *w, uint32_t path, uint32_t sphere)
+APART void touch_far(uint32_t path, uint32_t sphere)
 {
-    vxk_path_touch(w->a, path, sphere, &w->s->o);
+    vxk_path_touch(&shared.a, path, sphere, &shared.o);
 }
 /* After the last group: cuts the path.  Returns where all spheres are looked at once more, of a leg of that
  * group; negative: that is done, or needn't be. */
 static __device__ float cut(const struct work *w, uint32_t path)
 {
-    struct block *s = w->s;
+    struct block *s = &shared;
     union vxk_bits place;
     uint32_t segment;
     uint64_t first;
@@ -272,7 +271,7 @@ static __device__ float cut(const struct work *w, uint32_t path)
             s->o.status = (uint32_t)VXK_PATH_WHOLE_LEFT;
         } else {
             s->next_march = 0;
-            vxk_path_cut(w->a, &s->o);
+            vxk_path_cut(&shared.a, &s->o);
         }
     }
     __syncthreads();
@@ -281,19 +280,19 @@ static __device__ float cut(const struct work *w, uint32_t path)
     if (first == ~0ull)
         return -1.0f;
     place.u = (uint32_t)(first >> 32);
-    segment = segment_at(w, place.f);
+    segment = segment_at(place.f);
     if (segment >= w->first && segment < w->first + w->n_legs)
         return place.f;
-    for (uint32_t k = threadIdx.x; k < w->a->n_spheres; k += THREADS)
-        touch_far(w, path, k);
+    for (uint32_t k = threadIdx.x; k < shared.a.n_spheres; k += THREADS)
+        touch_far(path, k);
     __syncthreads();
     return -1.0f;
 }
 /* All of a path. */
 static __device__ void walk(struct work *w, uint32_t path)
 {
-    const struct vxk_query_path_args *a = w->a;
-    struct block *s = w->s;
+    const struct vxk_query_path_args *a = &shared.a;
+    struct block *s = &shared;
     uint32_t most = min((uint32_t)LEGS, LISTED / a->n_spheres), end;
     float touch = -1.0f;
     w->window = w->first = 0;
@@ -332,35 +331,35 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
           uint32_t per)
 {
     vxk_kernel_begin();
-    __shared__ struct block s;
+    struct block *s = &shared;
     struct work w;
     uint32_t end = vxk_launch_end(n, n_dev, per);
-    w.a = &a;
-    w.s = &s;
     w.per_leg = 1.0f / (float)a.n_spheres;
     for (uint32_t i = threadIdx.x; i < CHUNKS; i += THREADS)
-        s.chunk[i].key = VXK_NO_KEY;
-    if (threadIdx.x == 0)
-        s.radius_bits = 0;
+        s->chunk[i].key = VXK_NO_KEY;
+    if (threadIdx.x == 0) {
+        s->a = a;
+        s->radius_bits = 0;
+    }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < a.n_spheres; i += THREADS) {
         union vxk_bits radius;
-        s.sphere[i].off = vxk_path_sphere(&a, i, s.sphere[i].c, &s.sphere[i].radius);
-        radius.f = s.sphere[i].radius;
-        atomicMax(&s.radius_bits, radius.u);
+        s->sphere[i].off = vxk_path_sphere(&a, i, s->sphere[i].c, &s->sphere[i].radius);
+        radius.f = s->sphere[i].radius;
+        atomicMax(&s->radius_bits, radius.u);
     }
     for (uint32_t i = blockIdx.x; i < end; i += gridDim.x) {
         uint32_t path = vxk_path_picked(&a, i);
         if (threadIdx.x == 0) {
-            vxk_path_begin(&s.o);
-            s.long_from = VXK_NONE;
+            vxk_path_begin(&s->o);
+            s->long_from = VXK_NONE;
         }
         __syncthreads();
         walk(&w, path);
         if (threadIdx.x == 0) {
-            if (s.o.status != (uint32_t)VXK_PATH_WHOLE_LEFT)
-                vxk_path_end(&a, &s.o);
-            a.out[path] = s.o;
+            if (s->o.status != (uint32_t)VXK_PATH_WHOLE_LEFT)
+                vxk_path_end(&a, &s->o);
+            a.out[path] = s->o;
         }
         __syncthreads();
     }

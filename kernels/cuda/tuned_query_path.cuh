@@ -9,19 +9,19 @@
 
 #ifndef VXP_THREADS
 #define VXP_THREADS 128
-#define VXP_BLOCKS 6
-#define VXP_FIRST 8
+#define VXP_BLOCKS  6
+#define VXP_FIRST   8
 #endif
 enum {
     THREADS = VXP_THREADS,
-    BLOCKS = VXP_BLOCKS, /* a multiprocessor */
+    BLOCKS = VXP_BLOCKS,    /* a multiprocessor */
     FIRST_LEGS = VXP_FIRST, /* in the first group: many paths touch something soon */
     LEGS = 31,
-    LISTED = 2048, /* ways of a group */
-    WINDOW = 4,    /* pieces of a way at once, where one has more */
-    CHUNKS = 64,   /* 4^3 of them, by the lowest bits of their coordinates */
-    COLUMNS = 64,  /* words of a region along x and y together */
-    DEEP = 8,      /* words of a region along z */
+    LISTED = 2048,          /* ways of a group */
+    WINDOW = 4,             /* pieces of a way at once, where one has more */
+    CHUNKS = 64,            /* 4^3 of them, by the lowest bits of their coordinates */
+    COLUMNS = 64,           /* words of a region along x and y together */
+    DEEP = 8,               /* words of a region along z */
     SHARE = VXK_PATH_GROUP, /* lanes that share the places of a way, or the slabs of a cell */
     SHARES = VXK_WARP / SHARE
 };
@@ -49,6 +49,7 @@ struct region {
     uint32_t near[COLUMNS * 16], unknown[COLUMNS * 16], occupied[COLUMNS * 16]; /* [x][y] */
 };
 struct block {
+    struct vxk_query_path_args a; /* of the launch */
     struct vxk_path_answer o;
     uint32_t n_march, n_meet, next_march, next_meet;
     uint32_t n_legs;      /* of this group */
@@ -70,10 +71,11 @@ struct block {
         } list;
     };
 };
+/* Of the block: named here, so that the compiler knows where it lies wherever it is used. */
+__shared__ struct block shared;
+
 /* What a thread works with. */
 struct work {
-    const struct vxk_query_path_args *a;
-    struct block *s;
     uint32_t first, n_legs; /* of the group */
     uint32_t window, n_windows;
     float per_leg; /* 1 / spheres */
@@ -104,22 +106,22 @@ APART const struct vxk_chunk *find_map(const struct vxk_grid *g, uint64_t key)
 {
     return vxk_find_chunk(g, key);
 }
-static __device__ __forceinline__ uint32_t field_chunk(const struct work *w, uint64_t key)
+static __device__ __forceinline__ uint32_t field_chunk(uint64_t key)
 {
-    const struct chunk *c = place_of(w->s, key);
-    return c->key == key ? c->field : find_field(&w->a->q.esdf, key);
+    const struct chunk *c = place_of(&shared, key);
+    return c->key == key ? c->field : find_field(&shared.a.q.esdf, key);
 }
-static __device__ __forceinline__ const struct vxk_chunk *map_chunk(const struct work *w, uint64_t key)
+static __device__ __forceinline__ const struct vxk_chunk *map_chunk(uint64_t key)
 {
-    const struct chunk *c = place_of(w->s, key);
+    const struct chunk *c = place_of(&shared, key);
     if (c->key != key)
-        return find_map(&w->a->q.grid, key);
-    return c->map == VXK_NONE ? (const struct vxk_chunk *)0 : &w->a->q.grid.chunks[c->map];
+        return find_map(&shared.a.q.grid, key);
+    return c->map == VXK_NONE ? (const struct vxk_chunk *)0 : &shared.a.q.grid.chunks[c->map];
 }
 /* Looks up the chunks at the corners of what a robot needs of a leg: corner 0 .. 7. */
-static __device__ void know_chunk(const struct work *w, const struct leg *l, uint32_t corner)
+static __device__ void know_chunk(const struct leg *l, uint32_t corner)
 {
-    float reach = l->around + (float)w->a->q.esdf.radius;
+    float reach = l->around + (float)shared.a.q.esdf.radius;
     int32_t at[3];
     uint64_t key;
     if (l->around < 0.0f || !(reach < 1000.0f))
@@ -128,16 +130,16 @@ static __device__ void know_chunk(const struct work *w, const struct leg *l, uin
         at[k] = l->v[k] + (corner >> k & 1 ? (int32_t)reach : -(int32_t)reach);
     if (!vxk_cell_key(at[0] >> 3, at[1] >> 3, at[2] >> 3, &key))
         return;
-    struct chunk *c = place_of(w->s, key);
+    struct chunk *c = place_of(&shared, key);
     if (vxk_atomic_cas64(&c->key, VXK_NO_KEY, key) == VXK_NO_KEY) {
-        const struct vxk_chunk *map = find_map(&w->a->q.grid, key);
-        c->field = find_field(&w->a->q.esdf, key);
-        c->map = map ? (uint32_t)(map - w->a->q.grid.chunks) : (uint32_t)VXK_NONE;
+        const struct vxk_chunk *map = find_map(&shared.a.q.grid, key);
+        c->field = find_field(&shared.a.q.esdf, key);
+        c->map = map ? (uint32_t)(map - shared.a.q.grid.chunks) : (uint32_t)VXK_NONE;
     }
 }
 
 /* vxk_outline_at */
-static __device__ __forceinline__ void outline_at(const struct work *w, const int32_t base[3], uint64_t *key,
+static __device__ __forceinline__ void outline_at(const int32_t base[3], uint64_t *key,
                                                   struct vxk_outline *out)
 {
     uint32_t word =
@@ -148,23 +150,23 @@ static __device__ __forceinline__ void outline_at(const struct work *w, const in
         *key = VXK_NO_KEY;
         return;
     }
-    uint32_t c = field_chunk(w, *key);
+    uint32_t c = field_chunk(*key);
     if (c != VXK_NONE) {
-        const ulonglong2 *from = (const ulonglong2 *)&w->a->q.esdf.outline[(uint64_t)c << 6 | word];
+        const ulonglong2 *from = (const ulonglong2 *)&shared.a.q.esdf.outline[(uint64_t)c << 6 | word];
         ulonglong2 low = from[0], high = from[1];
         out->near = low.x;
         out->unknown = low.y;
         out->occupied = high.x;
         return;
     }
-    const struct vxk_chunk *map = map_chunk(w, *key);
+    const struct vxk_chunk *map = map_chunk(*key);
     if (map)
         out->unknown = ~map->word[word].tile;
 }
 /* Gathers what the cells of the region have. */
-static __device__ void gather(const struct work *w)
+static __device__ void gather(void)
 {
-    struct block *s = w->s;
+    struct block *s = &shared;
     struct region *r = &s->region;
     uint32_t ny = (uint32_t)r->n[1] / 4, nz = (uint32_t)r->n[2] / 4, n = (uint32_t)r->n[0] / 4 * ny * nz;
     for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
@@ -174,7 +176,7 @@ static __device__ void gather(const struct work *w)
         base[0] = (r->first[0] + (int32_t)(i / (ny * nz)) * 4) * 8;
         base[1] = (r->first[1] + (int32_t)(i / nz % ny) * 4) * 8;
         base[2] = (r->first[2] + (int32_t)(i % nz) * 4) * 8;
-        outline_at(w, base, &key, &o);
+        outline_at(base, &key, &o);
         s->word.near[i] = o.near;
         s->word.unknown[i] = o.unknown;
         s->word.occupied[i] = o.occupied;
@@ -213,8 +215,7 @@ static __device__ __forceinline__ uint32_t bits_of(int32_t from, int32_t to)
     return (~0u << from) & (~0u >> (31 - to));
 }
 /* What the cells around have, by the outlines: near and occupied ones of `inner`, unknown ones of `outer`. */
-APART uint32_t around_words(const struct work *w, const struct vxk_extent *inner,
-                            const struct vxk_extent *outer)
+APART uint32_t around_words(const struct vxk_extent *inner, const struct vxk_extent *outer)
 {
     uint32_t found = 0;
     int32_t base[3];
@@ -223,23 +224,22 @@ APART uint32_t around_words(const struct work *w, const struct vxk_extent *inner
             for (base[2] = outer->lo[2] & ~31; base[2] <= outer->hi[2]; base[2] += 32) {
                 struct vxk_outline o;
                 uint64_t key, cells = vxk_extent_cells(inner, base);
-                outline_at(w, base, &key, &o);
+                outline_at(base, &key, &o);
                 found |= o.unknown & vxk_extent_cells(outer, base) ? VXK_HAS_UNKNOWN : 0;
                 found |= (o.near & cells ? VXK_NEAR : 0) | (o.occupied & cells ? VXK_HAS_OCCUPIED : 0);
             }
     return found;
 }
 /* The same (vxk_around), by the region where that holds all of it.  Without unknown space outer is inner. */
-static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
-                                                          const struct vxk_extent *inner,
+static __device__ __forceinline__ uint32_t around_extents(const struct vxk_extent *inner,
                                                           const struct vxk_extent *outer)
 {
-    const struct region *r = &w->s->region;
+    const struct region *r = &shared.region;
     uint32_t near = 0, occupied = 0, unknown = 0, mask;
     int32_t from[3], to[3];
     if (!in_region(r, outer, from, to))
-        return around_words(w, inner, outer);
-    if (w->a->unknown != VXK_UNKNOWN_FREE) {
+        return around_words(inner, outer);
+    if (shared.a.unknown != VXK_UNKNOWN_FREE) {
         mask = bits_of(from[2], to[2]);
         for (int32_t x = from[0]; x <= to[0]; x++)
             for (int32_t y = from[1]; y <= to[1]; y++)
@@ -255,12 +255,12 @@ static __device__ __forceinline__ uint32_t around_extents(const struct work *w,
     return (near ? VXK_NEAR : 0) | (occupied ? VXK_HAS_OCCUPIED : 0) | (unknown ? VXK_HAS_UNKNOWN : 0);
 }
 /* vxk_path_around */
-APART uint32_t around_spot(const struct work *w, const struct vxk_spot *m, float half, float radius)
+APART uint32_t around_spot(const struct vxk_spot *m, float half, float radius)
 {
     struct vxk_extent inner, outer;
     if (!vxk_path_extents(m, half, radius, &inner, &outer))
         return VXK_AROUND_ALL;
-    return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer);
+    return around_extents(&inner, shared.a.unknown == VXK_UNKNOWN_FREE ? &inner : &outer);
 }
 /* Whole numbers around x, |x| < 2^21: floor(x) or the one below; floor(x) or the one above. */
 static __device__ __forceinline__ int32_t below(float x)
@@ -277,8 +277,8 @@ static __device__ __forceinline__ int32_t above(float x)
 }
 /* What is around a piece that goes no further than half[] from a spot on each axis: no more than
  * around_spot finds, and all that matters of it. */
-static __device__ __forceinline__ uint32_t around_piece(const struct work *w, const struct vxk_spot *m,
-                                                        const float half[3], float radius)
+static __device__ __forceinline__ uint32_t around_piece(const struct vxk_spot *m, const float half[3],
+                                                        float radius)
 {
     struct vxk_extent inner, outer;
     for (int k = 0; k < 3; k++) { /* as vxk_path_extents */
@@ -290,23 +290,23 @@ static __device__ __forceinline__ uint32_t around_piece(const struct work *w, co
         outer.lo[k] = min(m->v[k] + below(m->f[k] - reach) - 1, inner.lo[k]);
         outer.hi[k] = max(m->v[k] + above(m->f[k] + reach) + 1, inner.hi[k]);
     }
-    return around_extents(w, &inner, w->a->unknown == VXK_UNKNOWN_FREE ? &inner : &outer);
+    return around_extents(&inner, shared.a.unknown == VXK_UNKNOWN_FREE ? &inner : &outer);
 }
 
 /* How many pieces the longest way of a leg has at most. */
-static __device__ __forceinline__ int32_t pieces_of(const struct work *w, const struct leg *l)
+static __device__ __forceinline__ int32_t pieces_of(const struct leg *l)
 {
-    float length = 1.001f * vxk_way_length(l->middle.moved, l->middle.turned, w->a->reach);
+    float length = 1.001f * vxk_way_length(l->middle.moved, l->middle.turned, shared.a.reach);
     return length < (float)VXK_PATH_MOST ? vxk_path_pieces(length) : VXK_PATH_MOST / VXK_PATH_WIDE;
 }
 /* What a group needs of a leg: of all of it, or of one window of several. */
 static __device__ void surround(const struct work *w, struct leg *l, int32_t windows)
 {
-    float length = vxk_way_length(l->middle.moved, l->middle.turned, w->a->reach), f;
+    float length = vxk_way_length(l->middle.moved, l->middle.turned, shared.a.reach), f;
     union vxk_bits radius;
-    radius.u = w->s->radius_bits;
+    radius.u = shared.radius_bits;
     l->around = -1.0f;
-    if (l->middle.moved < 0.0f || vxk_path_leave(w->a, &l->middle))
+    if (l->middle.moved < 0.0f || vxk_path_leave(&shared.a, &l->middle))
         return;
     for (int k = 0; k < 3; k++)
         l->v[k] = l->middle.v[k];
@@ -317,14 +317,13 @@ static __device__ void surround(const struct work *w, struct leg *l, int32_t win
             if (!vxk_split(l->way.from[k] + s * l->way.step[k], &l->v[k], &f))
                 return;
     }
-    l->around = w->a->reach + 0.5f * length + radius.f + 4.0f;
+    l->around = shared.a.reach + 0.5f * length + radius.f + 4.0f;
 }
 /* The cells that lanes' legs need (a lane a leg, of the first n): the region of as many of the first as fit,
  * at most.  Returns how many. */
-static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const struct leg *leg,
-                                         int32_t pieces)
+static __device__ uint32_t choose_region(uint32_t n, const struct leg *leg, int32_t pieces)
 {
-    struct region *r = &w->s->region;
+    struct region *r = &shared.region;
     uint32_t lane = threadIdx.x & (VXK_WARP - 1);
     int32_t lo[3], hi[3], size[3], fits, listed;
     for (int a = 0; a < 3; a++) {
@@ -350,15 +349,15 @@ static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const
     }
     for (int a = 0; a < 3; a++)
         size[a] = max(hi[a] - lo[a] + 1, 0);
-    listed = lane < n && pieces <= WINDOW && (lane + 1) * w->a->n_spheres * (uint32_t)pieces <= LISTED;
+    listed = lane < n && pieces <= WINDOW && (lane + 1) * shared.a.n_spheres * (uint32_t)pieces <= LISTED;
     fits = size[0] <= COLUMNS && size[1] <= COLUMNS && size[0] * size[1] <= COLUMNS && size[2] <= DEEP;
     uint32_t in_lists = __ballot_sync(VXK_FULL, listed), all = __ballot_sync(VXK_FULL, fits && listed), last;
     int none = !(__ballot_sync(VXK_FULL, fits) & 1); /* not even the first leg has a region */
     last = none ? in_lists : all;
     last = last == VXK_FULL ? VXK_WARP : max((uint32_t)vxk_ctz32(~last), 1u);
     if (lane == last - 1) {
-        w->s->n_pieces = (uint32_t)min(pieces, (int32_t)WINDOW);
-        w->s->per_way = 1.0f / (float)w->s->n_pieces;
+        shared.n_pieces = (uint32_t)min(pieces, (int32_t)WINDOW);
+        shared.per_way = 1.0f / (float)shared.n_pieces;
         for (int a = 0; a < 3; a++) {
             r->n[a] = none ? 0 : size[a] * 4;
             r->first[a] = r->n[a] ? lo[a] * 4 : 0;
@@ -369,7 +368,7 @@ static __device__ uint32_t choose_region(const struct work *w, uint32_t n, const
 /* The legs of a group, and the chunks and cells around them; or the next window of the one that it has. */
 static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
 {
-    struct block *s = w->s;
+    struct block *s = &shared;
     if (threadIdx.x < VXK_WARP) {
         struct leg *l = &s->leg[min(threadIdx.x, LEGS - 1u)];
         uint32_t segment = w->first + threadIdx.x, n;
@@ -377,20 +376,20 @@ static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
         float moved, turned;
         if (threadIdx.x < most && w->window == 0) {
             l->middle.moved = -1.0f;
-            if (vxk_way_ends(w->a, path, segment, &l->way, &moved, &turned)) {
+            if (vxk_way_ends(&shared.a, path, segment, &l->way, &moved, &turned)) {
                 vxk_path_middle(&l->way, moved, turned, &l->middle);
                 for (int k = 0; k < 3; k++)
                     l->half[k] = 0.5f * vxk_abs((float)l->way.step[k]);
-                if (vxk_path_leave(w->a, &l->middle))
+                if (vxk_path_leave(&shared.a, &l->middle))
                     atomicMin(&s->long_from, segment);
             }
         }
         if (threadIdx.x < most && l->middle.moved >= 0.0f)
-            pieces = pieces_of(w, l);
+            pieces = pieces_of(l);
         windows = threadIdx.x == 0 && pieces > WINDOW ? (pieces + WINDOW - 1) / WINDOW : 1;
         if (threadIdx.x < most)
             surround(w, l, windows);
-        n = choose_region(w, most, l, pieces);
+        n = choose_region(most, l, pieces);
         if (threadIdx.x == 0) {
             s->n_legs = n;
             s->n_windows = (uint32_t)windows;
@@ -401,8 +400,8 @@ static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
     w->n_legs = s->n_legs;
     w->n_windows = s->n_windows;
     for (uint32_t k = threadIdx.x; k < w->n_legs * 8; k += THREADS)
-        know_chunk(w, &s->leg[k >> 3], k & 7);
+        know_chunk(&s->leg[k >> 3], k & 7);
     __syncthreads();
-    gather(w);
+    gather();
 }
 #endif

@@ -22,10 +22,10 @@ static __device__ __forceinline__ uint32_t divided(uint32_t n, float inverse)
 /* False when the way has no such piece in this window. */
 static __device__ __forceinline__ int take_piece(const struct work *w, uint32_t number, struct piece *p)
 {
-    const struct block *s = w->s;
+    const struct block *s = &shared;
     uint32_t way = divided(number, s->per_way), n = divided(way, w->per_leg), windows = w->n_windows;
     int32_t end;
-    p->number = way - n * w->a->n_spheres;
+    p->number = way - n * shared.a.n_spheres;
     p->segment = w->first + n;
     p->leg = &s->leg[n];
     p->sphere = &s->sphere[p->number];
@@ -67,7 +67,7 @@ static __device__ __forceinline__ float way_half(const struct piece *p, int axis
 }
 
 /* True when an unknown voxel's cube is within r of a spot: vxk_path_unknown. */
-APART int unknown_near(const struct work *w, const struct vxk_spot *spot, float r)
+APART int unknown_near(const struct vxk_spot *spot, float r)
 {
     struct vxk_ball b;
     struct vxk_extent box;
@@ -83,11 +83,11 @@ APART int unknown_near(const struct work *w, const struct vxk_spot *spot, float 
                 uint64_t key, cells;
                 if (b.status == VXK_BALL_ALL)
                     return 1;
-                outline_at(w, base, &key, &o);
+                outline_at(base, &key, &o);
                 cells = vxk_ball_cells(&b, &o, &box, base);
                 if (cells)
-                    vxk_ball_look(&w->a->q, &b,
-                                  key == VXK_NO_KEY ? (const struct vxk_chunk *)0 : map_chunk(w, key), cells,
+                    vxk_ball_look(&shared.a.q, &b,
+                                  key == VXK_NO_KEY ? (const struct vxk_chunk *)0 : map_chunk(key), cells,
                                   base);
             }
     return b.status == VXK_BALL_ALL;
@@ -116,17 +116,16 @@ static __device__ __forceinline__ int unknown_cells(const struct region *r, cons
 }
 /* True when slab x of a cell has an unknown voxel whose cube the ball meets; `at`: the cell's first voxel,
  * from the ball's.  The ball meets the cell. */
-static __device__ __forceinline__ int slab_meets(const struct work *w, struct vxk_ball *b,
-                                                 const int32_t at[3], int32_t x)
+static __device__ __forceinline__ int slab_meets(struct vxk_ball *b, const int32_t at[3], int32_t x)
 {
-    const struct vxk_query *q = &w->a->q;
+    const struct vxk_query *q = &shared.a.q;
     const struct vxk_chunk *map;
     struct vxk_extent box;
     uint64_t key;
     int32_t v[3];
     for (int a = 0; a < 3; a++)
         v[a] = b->at.v[a] + at[a];
-    if (!vxk_cell_key(v[0] >> 3, v[1] >> 3, v[2] >> 3, &key) || !(map = map_chunk(w, key)))
+    if (!vxk_cell_key(v[0] >> 3, v[1] >> 3, v[2] >> 3, &key) || !(map = map_chunk(key)))
         return 1;
     const struct vxk_word *word =
         &map->word[vxk_word_of((uint32_t)v[0] & 127, (uint32_t)v[1] & 127, (uint32_t)v[2] & 127)];
@@ -141,7 +140,7 @@ static __device__ __forceinline__ int slab_meets(const struct work *w, struct vx
 }
 /* The lanes whose ball meets an unknown voxel's cube, as unknown_near; every lane of the warp calls, those
  * with `any` have one.  SHARE lanes go through the slabs of a cell, SHARES cells at a time. */
-APART uint32_t balls_meet(const struct work *w, int any, const struct vxk_spot *spot, float r)
+APART uint32_t balls_meet(int any, const struct vxk_spot *spot, float r)
 {
     uint32_t lane = threadIdx.x & (VXK_WARP - 1), have;
     int32_t first[3] = {0, 0, 0}, at[3] = {0, 0, 0};
@@ -153,8 +152,8 @@ APART uint32_t balls_meet(const struct work *w, int any, const struct vxk_spot *
         b.at = *spot;
         b.r = r;
         vxk_ball_begin(&b, &box);
-        if (!unknown_cells(&w->s->region, &box, first, &cells))
-            met = unknown_near(w, spot, r);
+        if (!unknown_cells(&shared.region, &box, first, &cells))
+            met = unknown_near(spot, r);
     }
     for (;;) {
         int has = 0;
@@ -185,7 +184,7 @@ APART uint32_t balls_meet(const struct work *w, int any, const struct vxk_spot *
             of.r = __shfl_sync(VXK_FULL, b.r, src);
             of.status = VXK_Q_COLLIDES;
             if (mine)
-                hit = slab_meets(w, &of, cell, (int32_t)(lane % SHARE));
+                hit = slab_meets(&of, cell, (int32_t)(lane % SHARE));
             uint32_t hits = __ballot_sync(VXK_FULL, hit);
             if (have >> lane & 1 && rank < SHARES && (hits >> (rank * SHARE) & ((1u << SHARE) - 1)))
                 met = 1;
@@ -196,9 +195,9 @@ APART uint32_t balls_meet(const struct work *w, int any, const struct vxk_spot *
     return __ballot_sync(VXK_FULL, met);
 }
 /* True when the voxel at a spot is unknown: quickly, and only where that is sure. */
-static __device__ __forceinline__ int surely_unknown(const struct work *w, const struct vxk_spot *spot)
+static __device__ __forceinline__ int surely_unknown(const struct vxk_spot *spot)
 {
-    const struct region *r = &w->s->region;
+    const struct region *r = &shared.region;
     const struct vxk_chunk *map;
     uint32_t value = 0;
     uint64_t key;
@@ -210,18 +209,18 @@ static __device__ __forceinline__ int surely_unknown(const struct work *w, const
         return 0;
     if (!vxk_cell_key(spot->v[0] >> 3, spot->v[1] >> 3, spot->v[2] >> 3, &key))
         return 0;
-    map = map_chunk(w, key);
-    return vxk_chunk_voxel(&w->a->q.grid, map, (uint32_t)spot->v[0] & 127, (uint32_t)spot->v[1] & 127,
+    map = map_chunk(key);
+    return vxk_chunk_voxel(&shared.a.q.grid, map, (uint32_t)spot->v[0] & 127, (uint32_t)spot->v[1] & 127,
                            (uint32_t)spot->v[2] & 127, &value) == VXK_UNKNOWN;
 }
 
 /* False when no cell of a box has an unknown voxel in it: what it says is quick, and sure only then. */
-static __device__ int box_unknown(const struct work *w, const struct vxk_extent *box)
+static __device__ int box_unknown(const struct vxk_extent *box)
 {
-    const struct vxk_query *q = &w->a->q;
+    const struct vxk_query *q = &shared.a.q;
     int32_t first[3], v[3], from[3], to[3];
     uint64_t cells, key;
-    if (!unknown_cells(&w->s->region, box, first, &cells))
+    if (!unknown_cells(&shared.region, box, first, &cells))
         return 1;
     for (; cells; cells &= cells - 1) {
         uint32_t cell = vxk_ctz64(cells);
@@ -230,7 +229,7 @@ static __device__ int box_unknown(const struct work *w, const struct vxk_extent 
         v[0] = first[0] + (int32_t)(cell >> 4);
         v[1] = first[1] + (int32_t)(cell >> 2 & 3);
         v[2] = first[2] + (int32_t)(cell & 3);
-        if (!vxk_cell_key(v[0], v[1], v[2], &key) || !(map = map_chunk(w, key)))
+        if (!vxk_cell_key(v[0], v[1], v[2], &key) || !(map = map_chunk(key)))
             return 1;
         uint32_t place = vxk_place(v[0], v[1], v[2]);
         const struct vxk_word *word = &map->word[place >> 6];
@@ -271,11 +270,11 @@ static __device__ __forceinline__ float reach_at(const struct piece *p, uint32_t
     return p->sphere->radius + 0.5f * (n ? p->length / (float)n : 0.0f);
 }
 /* A sphere meets unknown space. */
-static __device__ __forceinline__ void note_unknown(const struct work *w, float place, uint32_t sphere)
+static __device__ __forceinline__ void note_unknown(float place, uint32_t sphere)
 {
-    vxk_path_least(&w->s->o.unknown, vxk_place_bits(place));
-    if (w->a->unknown == VXK_UNKNOWN_OCCUPIED)
-        vxk_path_contact(&w->s->o, place, sphere);
+    vxk_path_least(&shared.o.unknown, vxk_place_bits(place));
+    if (shared.a.unknown == VXK_UNKNOWN_OCCUPIED)
+        vxk_path_contact(&shared.o, place, sphere);
 }
 /* Holds places `from` .. `to` of SHARES pieces against unknown space, a lane each; any: there is one for this
  * lane's share.  Returns the lanes at whose places it was met or that can't be judged, and notes the first of
@@ -283,7 +282,7 @@ static __device__ __forceinline__ void note_unknown(const struct work *w, float 
 static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t number, uint32_t from,
                                        uint32_t to)
 {
-    struct block *s = w->s;
+    struct block *s = &shared;
     struct vxk_spot spot;
     struct piece p = {};
     uint32_t n = 0, lane = threadIdx.x & (VXK_WARP - 1), k = from + lane % SHARE;
@@ -297,17 +296,17 @@ static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t n
         bad = !spot_at(&p, part_of(k, n), &spot);
         if (!bad) {
             box_around(&spot, (const float *)0, reach, &box);
-            good = box_unknown(w, &box);
+            good = box_unknown(&box);
         }
     }
-    met = balls_meet(w, good, &spot, reach) >> lane & 1;
+    met = balls_meet(good, &spot, reach) >> lane & 1;
     uint32_t ends = __ballot_sync(VXK_FULL, met || bad);
     if ((met || bad) && !(ends >> (lane & ~(SHARE - 1u)) & ((1u << lane % SHARE) - 1))) {
         float place = (float)p.segment + part_of(k, n);
         if (bad)
             vxk_path_least(&s->o.outside, vxk_place_bits(place));
         else
-            note_unknown(w, place, p.number);
+            note_unknown(place, p.number);
     }
     return ends;
 }
@@ -323,13 +322,13 @@ static __device__ __forceinline__ int meets_nothing(const struct work *w, const 
     for (int k = 0; k < 3; k++)
         half[k] = way_half(p, k) * part;
     box_around(&spot, half, reach_at(p, (uint32_t)n), &box);
-    return !box_unknown(w, &box);
+    return !box_unknown(&box);
 }
 /* Holds the listed pieces against unknown space: vxk_path_meet.  A box around SHARE places first, a lane a
  * piece; where it holds something unknown, a lane a place. */
 static __device__ void meet(const struct work *w)
 {
-    struct block *s = w->s;
+    struct block *s = &shared;
     uint32_t lane = threadIdx.x & (VXK_WARP - 1), n_listed = s->n_meet, number = 0;
     int32_t from = 0, end = 0; /* places that are left */
     int busy = 0;
@@ -356,8 +355,8 @@ static __device__ void meet(const struct work *w)
             float part = part_of((uint32_t)from, (uint32_t)n), place = (float)p.segment + part;
             if (over(s, place) || behind_unknown(s, place)) {
                 busy = 0;
-            } else if (begin && spot_at(&p, part, &spot) && surely_unknown(w, &spot)) {
-                note_unknown(w, place, p.number);
+            } else if (begin && spot_at(&p, part, &spot) && surely_unknown(&spot)) {
+                note_unknown(place, p.number);
                 busy = 0;
             } else {
                 hit = to == from || !meets_nothing(w, &p, n, from, to);
