@@ -11,16 +11,18 @@
 #define VXP_THREADS 128
 #define VXP_BLOCKS  6
 #define VXP_FIRST   8
+#define VXP_LISTED  2048
+#define VXP_COLUMNS 64
 #endif
 enum {
     THREADS = VXP_THREADS,
     BLOCKS = VXP_BLOCKS,    /* a multiprocessor */
     FIRST_LEGS = VXP_FIRST, /* in the first group: many paths touch something soon */
-    LEGS = 31,
-    LISTED = 2048,          /* ways of a group */
+    LEGS = VXP_LISTED >= 2048 ? 31 : 16,
+    LISTED = VXP_LISTED,          /* ways of a group */
     WINDOW = 4,             /* pieces of a way at once, where one has more */
     CHUNKS = 64,            /* 4^3 of them, by the lowest bits of their coordinates */
-    COLUMNS = 64,           /* words of a region along x and y together */
+    COLUMNS = VXP_COLUMNS,           /* words of a region along x and y together */
     DEEP = 8,               /* words of a region along z */
     SHARE = VXK_PATH_GROUP, /* lanes that share the places of a way, or the slabs of a cell */
     SHARES = VXK_WARP / SHARE

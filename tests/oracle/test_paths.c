@@ -84,6 +84,19 @@ static void make_poses(uint64_t *seed, double size_m, float pose[N][N_WAY][7])
     pose[7][4][0] = 1e5f;
 }
 
+/* Ways of hundreds of voxels, which core answers after the others, and some near the end of the voxel range,
+ * which it answers last. */
+static void make_far(float pose[N][N_WAY][7])
+{
+    for (int i = 8; i < 12; i++) {
+        pose[i][3][i % 3] += 60;
+        pose[i][3][1] += i == 11 ? 150 : 0;
+    }
+    for (int w = 0; w < N_WAY; w++)
+        for (int i = 40; i < 42; i++)
+            pose[i][w][0] = 13390000.0f + 8 * (float)w * (float)(i - 38);
+}
+
 /* The field's query, by the hands of a reader. */
 static void ask_reference(struct grid_fixture *f, const struct vx_map_params *p, const double origin[3],
                           const struct vx_paths *q, const float *poses, uint32_t n, bool voxels,
@@ -164,7 +177,7 @@ START_TEST(answers)
         }
         make_poses(&seed, size_m, pose);
         if (round >= 6)
-            pose[8][3][0] += 60; /* a way of 600 voxels: core does not answer path by path then */
+            make_far(pose);
         memcpy(pose[0][0] + 7ull * N * q.n_waypoints, pose[0][0], 7ull * N * q.n_waypoints * sizeof(float));
         ask_reference(on_cpu, &p, origin, &q, pose[0][0], N, round < 6, want);
         for (uint32_t n = N; n <= N_MANY; n += N) {
