@@ -33,15 +33,23 @@ static __device__ __forceinline__ int middle_of(const struct piece *p, struct vx
     }
     return 1;
 }
+/* How short the steps of a march are: what vxk_path_around says. */
+APART uint32_t steps_of(const struct piece *p)
+{
+    struct vxk_spot spot;
+    uint32_t found = VXK_AROUND_ALL;
+    if (middle_of(p, &spot))
+        found = around_spot(&spot, p->of > 1 ? 0.5f * p->length / (float)p->of : 0.5f * p->length,
+                            p->sphere->radius);
+    return (found & VXK_HAS_OCCUPIED) && (found & VXK_HAS_UNKNOWN) ? HAS_STATES | IS_CAREFUL : 0;
+}
 /* What of a piece is to be looked at: HAS_STATES and IS_CAREFUL for a march, *meets what may be unknown.
  * Returns whether there is a march. */
-static __device__ __forceinline__ int decide(const struct work *w, const struct piece *p, uint32_t *march,
-                                             int *meets)
+APART int decide(const struct piece *p, uint32_t *march, int *meets)
 {
     uint32_t found = VXK_AROUND_ALL, unknown = shared.a.unknown;
     struct vxk_spot spot;
-    int inside = middle_of(p, &spot);
-    if (inside) {
+    if (middle_of(p, &spot)) {
         float half[3];
         for (int k = 0; k < 3; k++)
             half[k] = p->of > 1 ? way_half(p, k) / (float)p->of : way_half(p, k);
@@ -51,18 +59,56 @@ static __device__ __forceinline__ int decide(const struct work *w, const struct 
     *march = found & VXK_HAS_OCCUPIED ? HAS_STATES : 0;
     if (!(found & (VXK_NEAR | VXK_HAS_OCCUPIED)))
         return 0;
-    if (unknown == VXK_UNKNOWN_REPORT && inside) /* how short its steps are: what vxk_path_around says */
-        found = around_spot(&spot, p->of > 1 ? 0.5f * p->length / (float)p->of : 0.5f * p->length,
-                            p->sphere->radius);
-    if (unknown == VXK_UNKNOWN_REPORT && (found & VXK_HAS_OCCUPIED) && (found & VXK_HAS_UNKNOWN))
-        *march = HAS_STATES | IS_CAREFUL;
+    if (unknown == VXK_UNKNOWN_REPORT)
+        *march |= steps_of(p);
     return 1;
+}
+/* The same of a way that is one piece, by its leg's sight. */
+static __device__ __forceinline__ int glimpse(const struct piece *p, const struct sight *l, uint32_t *march,
+                                              int *meets)
+{
+    const struct region *r = &shared.region;
+    const struct sphere *b = p->sphere;
+    int32_t from[3], to[3], outer_from[3], outer_to[3], outside = 0;
+    uint32_t near = 0, occupied = 0, unknown = 0, mask, how = shared.a.unknown;
+    float beyond = how == VXK_UNKNOWN_FREE ? 0.0f : 0.125f * (b->radius + 0.55f);
+    for (int k = 0; k < 3; k++) {
+        float half = __fmaf_rn(b->off, l->off, l->half[k]), at = l->at[k];
+        for (int m = 0; m < 3; m++)
+            at = __fmaf_rn(l->turn[3 * k + m], b->c[m], at);
+        from[k] = below(at - half);
+        to[k] = above(at + half);
+        outer_from[k] = below(at - half - beyond);
+        outer_to[k] = above(at + half + beyond);
+        outside |= outer_from[k] | (r->n[k] - 1 - outer_to[k]);
+    }
+    if (outside < 0)
+        return decide(p, march, meets);
+    if (how != VXK_UNKNOWN_FREE) {
+        mask = bits_of(outer_from[2], outer_to[2]);
+        for (int32_t x = outer_from[0]; x <= outer_to[0]; x++)
+            for (int32_t y = outer_from[1]; y <= outer_to[1]; y++)
+                unknown |= r->unknown[x * r->n[1] + y] & mask;
+    }
+    mask = bits_of(from[2], to[2]);
+    for (int32_t x = from[0]; x <= to[0]; x++)
+        for (int32_t y = from[1]; y <= to[1]; y++) {
+            uint2 row = r->known[x * r->n[1] + y];
+            near |= row.x & mask;
+            occupied |= row.y & mask;
+        }
+    *meets = unknown != 0;
+    *march = occupied ? HAS_STATES : 0;
+    if (near && how == VXK_UNKNOWN_REPORT)
+        *march |= steps_of(p);
+    return near != 0;
 }
 /* Decides the pieces of a group, and lists what is to be looked at. */
 static __device__ void glance(const struct work *w)
 {
     struct block *s = &shared;
     uint32_t n = w->n_legs * shared.a.n_spheres * s->n_pieces;
+    int quick = s->n_pieces == 1 && s->region.n[0];
     for (uint32_t base = 0; base < n; base += THREADS) {
         uint32_t number = base + threadIdx.x, how = 0;
         int meets = 0, marches = 0;
@@ -71,12 +117,15 @@ static __device__ void glance(const struct work *w)
             float place = (float)p.segment;
             if (p.leg->middle.moved < 0.0f || !(p.length <= (float)VXK_PATH_MOST))
                 vxk_path_least(&s->o.outside, vxk_place_bits(place));
+            else if (quick)
+                marches = glimpse(&p, &s->sight[p.segment - w->first], &how, &meets);
             else
-                marches = decide(w, &p, &how, &meets);
+                marches = decide(&p, &how, &meets);
             meets = meets && !behind_unknown(s, place + place_at(&p, p.at));
         }
         put(s->list.march, &s->n_march, number << 2 | how, marches);
-        put(s->list.meet, &s->n_meet, number, meets);
+        if (shared.a.unknown != VXK_UNKNOWN_FREE)
+            put(s->list.meet, &s->n_meet, number, meets);
     }
 }
 
@@ -142,14 +191,14 @@ static __device__ __forceinline__ float distance_at(const struct vxk_spot *spot,
     }
     return (all ? vxk_trilinear(d, f, g) : signed_of(stored)) * unit;
 }
-/* vxk_path_look.  Of a voxel that has no leaf the map is asked only where the outline says it matters. */
-static __device__ __forceinline__ void look(float radius, const struct vxk_spot *spot, int states,
-                                            int careful, struct cell *c, struct vxk_path_sample *out)
+/* What is stored of a spot's voxel, and its state: vxk_path_look up to there.  Of a voxel that has no leaf
+ * the map is asked only where the outline says it matters. */
+static __device__ __forceinline__ uint32_t look(const struct vxk_spot *spot, int states, int careful,
+                                                struct cell *c, uint32_t *state)
 {
     const struct vxk_query *q = &shared.a.q;
     uint32_t place = vxk_place(spot->v[0] >> 3, spot->v[1] >> 3, spot->v[2] >> 3);
     uint64_t key = vxk_key(spot->v[0] >> 7, spot->v[1] >> 7, spot->v[2] >> 7);
-    float d;
     if (key != c->key) {
         c->key = key;
         c->chunk = field_chunk(key);
@@ -162,94 +211,135 @@ static __device__ __forceinline__ void look(float radius, const struct vxk_spot 
         c->leaf = n == VXK_NONE ? (const uint16_t *)0 : vxk_esdf_voxels(q->esdf.pages, n);
         c->place = place;
     }
-    if (states && !c->leaf && c->chunk != VXK_NONE) {
+    if (c->leaf) {
+        uint32_t stored =
+            c->leaf[vxk_voxel_of((uint32_t)spot->v[0], (uint32_t)spot->v[1], (uint32_t)spot->v[2])];
+        *state = stored >> 14;
+        return stored;
+    }
+    if (states && c->chunk != VXK_NONE) {
         const struct vxk_outline *o = &q->esdf.outline[(uint64_t)c->chunk << 6 | place >> 6];
         states = ((o->occupied | (careful ? o->unknown : 0)) >> (place & 63) & 1) != 0;
     }
-    if (states && !c->leaf) { /* nothing is within R: its state alone is asked for */
+    *state = (uint32_t)VXK_STATE_FREE;
+    if (states) { /* nothing is within R: its state alone is asked for */
         uint32_t value = 0;
         int kind = vxk_chunk_voxel(&q->grid, map_chunk(key), (uint32_t)spot->v[0] & 127,
                                    (uint32_t)spot->v[1] & 127, (uint32_t)spot->v[2] & 127, &value);
-        out->state = vxk_evidence(kind, value, q->occupancy);
-        out->has = 0;
-        d = 0.0f;
-    } else {
-        uint32_t stored =
-            c->leaf ? c->leaf[vxk_voxel_of((uint32_t)spot->v[0], (uint32_t)spot->v[1], (uint32_t)spot->v[2])]
-                    : (uint32_t)VXK_ESDF_FAR;
-        out->state = c->leaf ? stored >> 14 : (uint32_t)VXK_STATE_FREE;
-        out->has = vxk_esdf_has_distance(stored);
-        d = out->has ? distance_at(spot, c, stored) : 0.0f;
+        *state = vxk_evidence(kind, value, q->occupancy);
     }
-    out->clear = (out->has ? vxk_min(d, (float)q->esdf.radius) : (float)q->esdf.radius) - radius;
-    out->touches = (out->has && d <= radius) || out->state == VXK_STATE_OCCUPIED;
+    return (uint32_t)VXK_ESDF_FAR;
+}
+/* A lane's march along a piece, and what it saw last. */
+struct march {
+    struct piece p;
+    float at, begin, end;
+    float gone, clear, least; /* from the last sample, and there; of all */
+    int has;                  /* at the last sample */
+    int states, careful;
+};
+/* Takes what is at a sample: true when the march goes on. */
+static __device__ __forceinline__ int take_sample(struct march *m, int has, float d, uint32_t state,
+                                                  int touching)
+{
+    struct vxk_path_sample now;
+    float radius = m->p.sphere->radius, most = (float)shared.a.q.esdf.radius;
+    int touches = (has && d <= radius) || state == VXK_STATE_OCCUPIED;
+    now.clear = (has ? vxk_min(d, most) : most) - radius;
+    now.state = state;
+    if (has)
+        m->least = vxk_min(m->least, now.clear);
+    if (m->at > m->begin && (has || m->has))
+        m->least = vxk_min(m->least, 0.5f * (m->clear + now.clear - m->gone));
+    if (touches && !touching)
+        vxk_path_contact(&shared.o, (float)m->p.segment + m->at, m->p.number);
+    if (!touches && m->at < m->end && m->p.length > 0.0f) {
+        float next = vxk_min(m->at + vxk_path_step(&now, m->careful) / m->p.length, m->end);
+        m->gone = (next - m->at) * m->p.length;
+        m->at = next;
+        m->clear = now.clear;
+        m->has = has;
+        return 1;
+    }
+    return 0;
+}
+/* The next march of the list, or with a place of a leg of the group the next sphere there: false when there
+ * is none, or no way. */
+static __device__ __forceinline__ int next_march(const struct work *w, uint32_t k, float touch,
+                                                 struct march *m)
+{
+    struct block *s = &shared;
+    uint32_t entry = 0;
+    int good = 1;
+    if (touch < 0.0f) {
+        entry = s->list.march[k];
+        take_piece(w, entry >> 2, &m->p);
+        m->at = m->begin = place_at(&m->p, m->p.at);
+        m->end = place_at(&m->p, m->p.at + 1);
+    } else {
+        m->p.segment = segment_at(touch);
+        m->p.leg = &s->leg[m->p.segment - w->first];
+        m->p.sphere = &s->sphere[k];
+        m->p.length = vxk_way_length(m->p.leg->middle.moved, m->p.leg->middle.turned, m->p.sphere->off);
+        m->at = m->begin = m->end = touch - (float)m->p.segment;
+        good = m->p.leg->middle.moved >= 0.0f && m->p.length <= (float)VXK_PATH_MOST;
+    }
+    m->states = (entry & HAS_STATES) != 0;
+    m->careful = (entry & IS_CAREFUL) != 0;
+    m->least = 1e30f;
+    m->has = 0;
+    m->gone = m->clear = 0.0f;
+    return good;
 }
 /* Marches along the listed pieces, a lane a piece: vxk_path_march.  With a place, of a leg of the group:
- * looks at all spheres there and nowhere else (vxk_path_touch). */
+ * looks at all spheres there and nowhere else (vxk_path_touch).  Most samples have no distance: lanes go on
+ * to those that have before they interpolate them together. */
 static __device__ void march(const struct work *w, float touch)
 {
     struct block *s = &shared;
-    struct vxk_path_sample now, last = {};
     struct cell cell = {VXK_NO_KEY, VXK_NONE, VXK_NONE, (const uint16_t *)0};
-    struct piece p = {};
-    uint32_t n_listed = touch < 0.0f ? s->n_march : shared.a.n_spheres;
-    float at = 0.0f, begin = 0.0f, end = 0.0f, gone = 0.0f, least = 1e30f;
-    int busy = 0, states = 0, careful = 0;
+    struct march m = {};
+    uint32_t n_listed = touch < 0.0f ? s->n_march : shared.a.n_spheres, stored = 0, state = 0;
+    int busy = 0, waits = 0, more = 1; /* waits: at a sample that has a distance */
     for (;;) {
         struct vxk_spot spot;
-        if (!busy) {
-            uint32_t k = atomicAdd(&s->next_march, 1);
-            if (k < n_listed) {
-                uint32_t entry = touch < 0.0f ? s->list.march[k] : 0;
-                if (touch < 0.0f) {
-                    take_piece(w, entry >> 2, &p);
-                    at = begin = place_at(&p, p.at);
-                    end = place_at(&p, p.at + 1);
-                } else {
-                    p.segment = segment_at(touch);
-                    p.leg = &s->leg[p.segment - w->first];
-                    p.sphere = &s->sphere[k];
-                    p.length = vxk_way_length(p.leg->middle.moved, p.leg->middle.turned, p.sphere->off);
-                    at = begin = end = touch - (float)p.segment;
-                }
-                states = (entry & HAS_STATES) != 0;
-                careful = (entry & IS_CAREFUL) != 0;
-                gone = 0.0f;
-                least = 1e30f;
-                last.has = 0;
-                last.clear = 0.0f;
-                busy = touch < 0.0f || (p.leg->middle.moved >= 0.0f && p.length <= (float)VXK_PATH_MOST);
+        for (;;) {
+            if (!busy && more) {
+                uint32_t k = atomicAdd(&s->next_march, 1);
+                more = k < n_listed;
+                busy = more && next_march(w, k, touch, &m);
             }
+            uint32_t goes = __ballot_sync(VXK_FULL, (busy && !waits) || (!busy && more)),
+                     wait = __ballot_sync(VXK_FULL, waits);
+            if (!goes || __popc(wait) >= PATIENT)
+                break;
+            if (!busy || waits)
+                continue;
+            float place = (float)m.p.segment + m.at;
+            int inside = 0;
+            if (!over(s, place)) {
+                inside = spot_at(&m.p, m.at, &spot);
+                if (!inside && touch < 0.0f)
+                    vxk_path_least(&s->o.outside, vxk_place_bits(place));
+            }
+            busy = inside;
+            if (inside) {
+                stored = look(&spot, m.states, m.careful, &cell, &state);
+                waits = vxk_esdf_has_distance(stored);
+                if (!waits)
+                    busy = take_sample(&m, 0, 0.0f, state, touch >= 0.0f);
+            }
+            if (!busy && m.least < 1e29f)
+                vxk_path_least(&s->o.clearance, vxk_order_of(m.least));
         }
-        if (!__any_sync(VXK_FULL, busy))
+        if (!__any_sync(VXK_FULL, waits))
             return;
-        if (!busy)
-            continue;
-        float place = (float)p.segment + at;
-        if (over(s, place)) {
-            busy = 0;
-        } else if (!spot_at(&p, at, &spot)) {
-            if (touch < 0.0f)
-                vxk_path_least(&s->o.outside, vxk_place_bits(place));
-            busy = 0;
-        } else {
-            look(p.sphere->radius, &spot, states, careful, &cell, &now);
-            if (now.has)
-                least = vxk_min(least, now.clear);
-            if (at > begin && (now.has || last.has))
-                least = vxk_min(least, 0.5f * (last.clear + now.clear - gone));
-            if (now.touches && touch < 0.0f)
-                vxk_path_contact(&s->o, place, p.number);
-            busy = !(now.touches || at >= end || p.length <= 0.0f);
-            if (busy) {
-                float next = vxk_min(at + vxk_path_step(&now, careful) / p.length, end);
-                gone = (next - at) * p.length;
-                at = next;
-                last = now;
-            }
+        if (waits) {
+            waits = 0;
+            busy = take_sample(&m, 1, distance_at(&spot, &cell, stored), state, touch >= 0.0f);
+            if (!busy && m.least < 1e29f)
+                vxk_path_least(&s->o.clearance, vxk_order_of(m.least));
         }
-        if (!busy && least < 1e29f)
-            vxk_path_least(&s->o.clearance, vxk_order_of(least));
     }
 }
 

@@ -13,19 +13,21 @@
 #define VXP_FIRST   8
 #define VXP_LISTED  2048
 #define VXP_COLUMNS 64
+#define VXP_PATIENT 16
 #endif
 enum {
     THREADS = VXP_THREADS,
     BLOCKS = VXP_BLOCKS,    /* a multiprocessor */
     FIRST_LEGS = VXP_FIRST, /* in the first group: many paths touch something soon */
     LEGS = VXP_LISTED >= 2048 ? 31 : 16,
-    LISTED = VXP_LISTED,          /* ways of a group */
+    LISTED = VXP_LISTED,    /* ways of a group */
     WINDOW = 4,             /* pieces of a way at once, where one has more */
     CHUNKS = 64,            /* 4^3 of them, by the lowest bits of their coordinates */
-    COLUMNS = VXP_COLUMNS,           /* words of a region along x and y together */
+    COLUMNS = VXP_COLUMNS,  /* words of a region along x and y together */
     DEEP = 8,               /* words of a region along z */
     SHARE = VXK_PATH_GROUP, /* lanes that share the places of a way, or the slabs of a cell */
-    SHARES = VXK_WARP / SHARE
+    SHARES = VXK_WARP / SHARE,
+    PATIENT = VXP_PATIENT /* lanes that wait for each other until they interpolate */
 };
 /* An entry of the list of what is to be marched: piece of the group << 2, and these. */
 enum { HAS_STATES = 1, IS_CAREFUL = 2 };
@@ -41,14 +43,20 @@ struct leg {
     int32_t v[3];
     float around;
 };
+/* A leg at a glance, in the region's cells: where a sphere is half-way (turn and add), and how far from there
+ * it gets on each axis. */
+struct sight {
+    float turn[9], at[3], half[3], off;
+};
 struct chunk {
     uint64_t key;
     uint32_t field, map; /* number in the field, version in the map, or VXK_NONE */
 };
 /* The cells around the legs of a group: what they have, a bit a cell along z. */
 struct region {
-    int32_t first[3], n[3]; /* cells, a multiple of 4; n 0: there is none */
-    uint32_t near[COLUMNS * 16], unknown[COLUMNS * 16], occupied[COLUMNS * 16]; /* [x][y] */
+    int32_t first[3], n[3];    /* cells, a multiple of 4; n 0: there is none */
+    uint2 known[COLUMNS * 16]; /* [x][y]: near or occupied, and occupied */
+    uint32_t unknown[COLUMNS * 16];
 };
 struct block {
     struct vxk_query_path_args a; /* of the launch */
@@ -63,6 +71,7 @@ struct block {
     struct chunk chunk[CHUNKS];
     struct sphere sphere[VXK_PATH_WHOLE_SPHERES];
     struct leg leg[LEGS];
+    struct sight sight[LEGS];
     struct region region;
     union {
         struct {
@@ -193,9 +202,8 @@ static __device__ void gather(void)
             unknown |= (uint32_t)(s->word.unknown[from + k] >> shift & 15) << (4 * k);
             occupied |= (uint32_t)(s->word.occupied[from + k] >> shift & 15) << (4 * k);
         }
-        r->near[i] = near;
+        r->known[i] = make_uint2(near | occupied, occupied);
         r->unknown[i] = unknown;
-        r->occupied[i] = occupied;
     }
     __syncthreads();
 }
@@ -232,7 +240,8 @@ APART uint32_t around_words(const struct vxk_extent *inner, const struct vxk_ext
             }
     return found;
 }
-/* The same (vxk_around), by the region where that holds all of it.  Without unknown space outer is inner. */
+/* The same (vxk_around), by the region where that holds all of it; occupied ones are near too.  Without
+ * unknown space outer is inner. */
 static __device__ __forceinline__ uint32_t around_extents(const struct vxk_extent *inner,
                                                           const struct vxk_extent *outer)
 {
@@ -251,8 +260,8 @@ static __device__ __forceinline__ uint32_t around_extents(const struct vxk_exten
     mask = bits_of(from[2], to[2]);
     for (int32_t x = from[0]; x <= to[0]; x++)
         for (int32_t y = from[1]; y <= to[1]; y++) {
-            near |= r->near[x * r->n[1] + y] & mask;
-            occupied |= r->occupied[x * r->n[1] + y] & mask;
+            near |= r->known[x * r->n[1] + y].x & mask;
+            occupied |= r->known[x * r->n[1] + y].y & mask;
         }
     return (near ? VXK_NEAR : 0) | (occupied ? VXK_HAS_OCCUPIED : 0) | (unknown ? VXK_HAS_UNKNOWN : 0);
 }
@@ -367,6 +376,21 @@ static __device__ uint32_t choose_region(uint32_t n, const struct leg *leg, int3
     }
     return last;
 }
+/* What the glance needs of a leg.  A twentieth of a voxel is for what rounding may add, and a tenth as
+ * vxk_path_extents has it; distances come from the voxels around a place's own. */
+static __device__ void see(const struct leg *l, struct sight *out)
+{
+    const float *q = l->middle.q;
+    for (int k = 0; k < 3; k++) {
+        int x = (k + 1) % 3, y = (k + 2) % 3;
+        out->turn[4 * k] = 0.125f - 0.25f * (q[x] * q[x] + q[y] * q[y]);
+        out->turn[3 * k + x] = 0.25f * (q[k] * q[x] - q[3] * q[y]);
+        out->turn[3 * k + y] = 0.25f * (q[k] * q[y] + q[3] * q[x]);
+        out->at[k] = 0.125f * ((float)(l->middle.v[k] - 8 * shared.region.first[k]) + l->middle.f[k]);
+        out->half[k] = 0.125f * (l->half[k] + 1.15f);
+    }
+    out->off = 0.125f * 1.415f * l->middle.turned;
+}
 /* The legs of a group, and the chunks and cells around them; or the next window of the one that it has. */
 static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
 {
@@ -403,6 +427,8 @@ static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
     w->n_windows = s->n_windows;
     for (uint32_t k = threadIdx.x; k < w->n_legs * 8; k += THREADS)
         know_chunk(&s->leg[k >> 3], k & 7);
+    for (uint32_t k = THREADS - 1 - threadIdx.x; k < w->n_legs; k += THREADS)
+        see(&s->leg[k], &s->sight[k]);
     __syncthreads();
     gather();
 }
