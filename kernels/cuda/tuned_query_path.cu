@@ -33,17 +33,7 @@ static __device__ __forceinline__ int middle_of(const struct piece *p, struct vx
     }
     return 1;
 }
-/* How short the steps of a march are: what vxk_path_around says. */
-APART uint32_t steps_of(const struct piece *p)
-{
-    struct vxk_spot spot;
-    uint32_t found = VXK_AROUND_ALL;
-    if (middle_of(p, &spot))
-        found = around_spot(&spot, p->of > 1 ? 0.5f * p->length / (float)p->of : 0.5f * p->length,
-                            p->sphere->radius);
-    return (found & VXK_HAS_OCCUPIED) && (found & VXK_HAS_UNKNOWN) ? HAS_STATES | IS_CAREFUL : 0;
-}
-/* What of a piece is to be looked at: HAS_STATES and IS_CAREFUL for a march, *meets what may be unknown.
+/* What of a piece is to be looked at: HAS_STATES for a march, *meets where there may be unknown space.
  * Returns whether there is a march. */
 APART int decide(const struct piece *p, uint32_t *march, int *meets)
 {
@@ -59,8 +49,6 @@ APART int decide(const struct piece *p, uint32_t *march, int *meets)
     *march = found & VXK_HAS_OCCUPIED ? HAS_STATES : 0;
     if (!(found & (VXK_NEAR | VXK_HAS_OCCUPIED)))
         return 0;
-    if (unknown == VXK_UNKNOWN_REPORT)
-        *march |= steps_of(p);
     return 1;
 }
 /* The same of a way that is one piece, by its leg's sight. */
@@ -99,8 +87,6 @@ static __device__ __forceinline__ int glimpse(const struct piece *p, const struc
         }
     *meets = unknown != 0;
     *march = occupied ? HAS_STATES : 0;
-    if (near && how == VXK_UNKNOWN_REPORT)
-        *march |= steps_of(p);
     return near != 0;
 }
 /* Decides the pieces of a group, and lists what is to be looked at. */
@@ -126,6 +112,23 @@ static __device__ void glance(const struct work *w)
         put(s->list.march, &s->n_march, number << 2 | how, marches);
         if (shared.a.unknown != VXK_UNKNOWN_FREE)
             put(s->list.meet, &s->n_meet, number, meets);
+    }
+}
+
+/* Where unknown space is reported: finds the marches whose steps are short, by what vxk_path_around says. */
+static __device__ void find_careful(const struct work *w)
+{
+    struct block *s = &shared;
+    for (uint32_t k = threadIdx.x; k < s->n_march; k += THREADS) {
+        uint32_t entry = s->list.march[k], found = VXK_AROUND_ALL;
+        struct vxk_spot spot;
+        struct piece p;
+        take_piece(w, entry >> 2, &p);
+        if (middle_of(&p, &spot))
+            found = around_spot(&spot, p.of > 1 ? 0.5f * p.length / (float)p.of : 0.5f * p.length,
+                                p.sphere->radius);
+        if ((found & VXK_HAS_OCCUPIED) && (found & VXK_HAS_UNKNOWN))
+            s->list.march[k] = (uint16_t)(entry | HAS_STATES | IS_CAREFUL);
     }
 }
 
@@ -394,6 +397,10 @@ static __device__ void walk(struct work *w, uint32_t path)
             w->n_legs = end - w->first;
         glance(w);
         __syncthreads();
+        if (a->unknown == VXK_UNKNOWN_REPORT) {
+            find_careful(w);
+            __syncthreads();
+        }
         meet(w);
         for (;;) {
             march(w, touch);
