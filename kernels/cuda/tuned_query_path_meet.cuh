@@ -214,48 +214,89 @@ static __device__ __forceinline__ int surely_unknown(const struct vxk_spot *spot
                            (uint32_t)spot->v[2] & 127, &value) == VXK_UNKNOWN;
 }
 
-/* False when no cell of a box has an unknown voxel in it: what it says is quick, and sure only then. */
-static __device__ int box_unknown(const struct vxk_extent *box)
+/* A ball, and the box of voxels that is looked at of it. */
+struct bounds {
+    struct vxk_spot at;
+    float r;
+    struct vxk_extent box;
+};
+/* All that lies within `reach` of what goes no further from a spot than half[] on each axis, and than `far`.
+ * A twentieth of a voxel is for what rounding may add. */
+static __device__ __forceinline__ void bound(struct bounds *b, const float half[3], float far, float reach)
+{
+    b->r = far + reach + 0.05f;
+    for (int a = 0; a < 3; a++) {
+        float h = vxk_min(half[a], far) + reach + 0.05f;
+        b->box.lo[a] = b->at.v[a] + below(b->at.f[a] - h);
+        b->box.hi[a] = b->at.v[a] + above(b->at.f[a] + h);
+    }
+}
+/* False when nothing within such bounds is unknown: quick, and sure only then. */
+APART int may_meet(struct bounds b)
 {
     const struct vxk_query *q = &shared.a.q;
-    int32_t first[3], v[3], from[3], to[3];
-    uint64_t cells, key;
-    if (!unknown_cells(&shared.region, box, first, &cells))
+    const struct region *r = &shared.region;
+    int32_t from[3], to[3], x, y;
+    uint32_t cells = 0, mask;
+    if (!in_region(r, &b.box, from, to))
         return 1;
-    for (; cells; cells &= cells - 1) {
-        uint32_t cell = vxk_ctz64(cells);
+    mask = bits_of(from[2], to[2]);
+    x = from[0];
+    y = from[1];
+    for (;;) {
         const struct vxk_chunk *map;
-        uint64_t rows;
-        v[0] = first[0] + (int32_t)(cell >> 4);
-        v[1] = first[1] + (int32_t)(cell >> 2 & 3);
-        v[2] = first[2] + (int32_t)(cell & 3);
+        const struct vxk_word *word;
+        const struct vxk_leaf *l;
+        int32_t v[3], lo, hi;
+        uint32_t place;
+        uint64_t key;
+        while (!cells) {
+            if (y > to[1]) {
+                y = from[1];
+                x++;
+            }
+            if (x > to[0])
+                return 0;
+            cells = r->unknown[x * r->n[1] + y++] & mask;
+        }
+        v[0] = r->first[0] + x;
+        v[1] = r->first[1] + y - 1;
+        v[2] = r->first[2] + (int32_t)vxk_ctz32(cells);
+        cells &= cells - 1;
         if (!vxk_cell_key(v[0], v[1], v[2], &key) || !(map = map_chunk(key)))
             return 1;
-        uint32_t place = vxk_place(v[0], v[1], v[2]);
-        const struct vxk_word *word = &map->word[place >> 6];
-        if (!(word->leaf >> (place & 63) & 1))
-            return 1;
-        const struct vxk_leaf *l = vxk_leaf_at(&q->grid, word, place & 63);
-        for (int a = 0; a < 3; a++) {
-            from[a] = max(box->lo[a] - 8 * v[a], 0);
-            to[a] = min(box->hi[a] - 8 * v[a], 7);
-        }
-        rows = (uint64_t)((0xffu >> (7 - to[2])) & (0xffu << from[2])) * 0x0101010101010101ull;
-        rows &= (~0ull >> (8 * (7 - to[1]))) & (~0ull << (8 * from[1]));
-        for (int32_t x = from[0]; x <= to[0]; x++)
-            if (~(q->occupancy ? l->free[x] : l->active[x] | l->free[x]) & rows)
+        place = vxk_place(v[0], v[1], v[2]);
+        word = &map->word[place >> 6];
+        for (int a = 0; a < 3; a++)
+            v[a] = v[a] * 8 - b.at.v[a]; /* the cell's first voxel, from the spot's */
+        if (!(word->leaf >> (place & 63) & 1)) {
+            float sum = 0.0f;
+            for (int a = 0; a < 3; a++) {
+                float gap = vxk_max(vxk_max((float)v[a] - b.at.f[a], b.at.f[a] - (float)(v[a] + 8)), 0.0f);
+                sum = sum + gap * gap;
+            }
+            if (sum <= b.r * b.r)
                 return 1;
-    }
-    return 0;
-}
-/* The voxels within `reach` of what goes no further than half[] from a spot. */
-static __device__ __forceinline__ void box_around(const struct vxk_spot *m, const float half[3], float reach,
-                                                  struct vxk_extent *box)
-{
-    for (int a = 0; a < 3; a++) {
-        float h = (half ? half[a] : 0.0f) + reach + 0.05f; /* what rounding may add */
-        box->lo[a] = m->v[a] + below(m->f[a] - h);
-        box->hi[a] = m->v[a] + above(m->f[a] + h);
+            continue;
+        }
+        l = vxk_leaf_at(&q->grid, word, place & 63);
+        lo = max(b.box.lo[0] - b.at.v[0] - v[0], 0);
+        hi = min(b.box.hi[0] - b.at.v[0] - v[0], 7);
+        for (; lo <= hi; lo++) { /* a slab: where the ball is in it */
+            float gap = vxk_max(vxk_max((float)(v[0] + lo) - b.at.f[0], b.at.f[0] - (float)(v[0] + lo + 1)),
+                                0.0f),
+                  left = b.r * b.r - gap * gap, s = left > 0.0f ? vxk_sqrt(left) + 0.01f : 0.0f;
+            int32_t y0 = max(max(below(b.at.f[1] - s), b.box.lo[1] - b.at.v[1]) - v[1], 0),
+                    y1 = min(min(above(b.at.f[1] + s), b.box.hi[1] - b.at.v[1]) - v[1], 7),
+                    z0 = max(max(below(b.at.f[2] - s), b.box.lo[2] - b.at.v[2]) - v[2], 0),
+                    z1 = min(min(above(b.at.f[2] + s), b.box.hi[2] - b.at.v[2]) - v[2], 7);
+            uint64_t rows = ~(q->occupancy ? l->free[lo] : l->active[lo] | l->free[lo]);
+            if (left < 0.0f || y0 > y1 || z0 > z1)
+                continue;
+            rows &= (uint64_t)((0xffu >> (7 - z1)) & (0xffu << z0)) * 0x0101010101010101ull;
+            if (rows & (~0ull >> (8 * (7 - y1))) & (~0ull << (8 * y0)))
+                return 1;
+        }
     }
 }
 
@@ -283,23 +324,21 @@ static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t n
                                        uint32_t to)
 {
     struct block *s = &shared;
-    struct vxk_spot spot;
+    const float none[3] = {0.0f, 0.0f, 0.0f};
+    struct bounds b = {};
     struct piece p = {};
     uint32_t n = 0, lane = threadIdx.x & (VXK_WARP - 1), k = from + lane % SHARE;
     float reach = 0.0f;
     int met, good = 0, bad = 0;
     if (any && k <= to) {
-        struct vxk_extent box;
         take_piece(w, number, &p);
         n = (uint32_t)vxk_ceil(p.length);
         reach = reach_at(&p, n);
-        bad = !spot_at(&p, part_of(k, n), &spot);
-        if (!bad) {
-            box_around(&spot, (const float *)0, reach, &box);
-            good = box_unknown(&box);
-        }
+        bad = !spot_at(&p, part_of(k, n), &b.at);
+        bound(&b, none, 0.0f, reach);
+        good = !bad && may_meet(b);
     }
-    met = balls_meet(good, &spot, reach) >> lane & 1;
+    met = balls_meet(good, &b.at, reach) >> lane & 1;
     uint32_t ends = __ballot_sync(VXK_FULL, met || bad);
     if ((met || bad) && !(ends >> (lane & ~(SHARE - 1u)) & ((1u << lane % SHARE) - 1))) {
         float place = (float)p.segment + part_of(k, n);
@@ -310,44 +349,31 @@ static __device__ uint32_t meet_places(const struct work *w, int any, uint32_t n
     }
     return ends;
 }
-/* Places from .. to of a way: true when none of them can meet unknown space. */
-static __device__ __forceinline__ int meets_nothing(const struct work *w, const struct piece *p, int32_t n,
-                                                    int32_t from, int32_t to)
-{
-    float part = (float)(to - from) / (float)n, half[3];
-    struct vxk_extent box;
-    struct vxk_spot spot;
-    if (!spot_at(p, 0.5f * (float)(from + to) / (float)n, &spot))
-        return 0;
-    for (int k = 0; k < 3; k++)
-        half[k] = way_half(p, k) * part;
-    box_around(&spot, half, reach_at(p, (uint32_t)n), &box);
-    return !box_unknown(&box);
-}
-/* Holds the listed pieces against unknown space: vxk_path_meet.  A box around SHARE places first, a lane a
- * piece; where it holds something unknown, a lane a place. */
+/* Holds the listed pieces against unknown space: vxk_path_meet.  A lane a piece: its first place, then SHARE
+ * places together; where those may meet something, a lane a place. */
 static __device__ void meet(const struct work *w)
 {
     struct block *s = &shared;
     uint32_t lane = threadIdx.x & (VXK_WARP - 1), n_listed = s->n_meet, number = 0;
     int32_t from = 0, end = 0; /* places that are left */
-    int busy = 0;
+    int busy = 0, more = 1;
     for (;;) {
-        uint32_t hits, at;
+        uint32_t hits;
         int32_t to = 0;
-        int hit = 0, begin = 0;
-        if (!busy && (at = atomicAdd(&s->next_meet, 1)) < n_listed) {
-            number = s->list.meet[at];
-            busy = begin = 1;
+        int hit = 0, first = 0;
+        if (!busy && more) {
+            uint32_t at = atomicAdd(&s->next_meet, 1);
+            busy = first = more = at < n_listed;
+            number = more ? s->list.meet[at] : 0;
         }
         if (!__any_sync(VXK_FULL, busy))
             return;
         if (busy) {
-            struct vxk_spot spot;
+            struct bounds b;
             struct piece p;
             take_piece(w, number, &p);
             int32_t n = (int32_t)vxk_ceil(p.length);
-            if (begin) {
+            if (first) {
                 from = p.at * n / p.of;
                 end = ((p.at + 1) * n + p.of - 1) / p.of;
             }
@@ -355,11 +381,19 @@ static __device__ void meet(const struct work *w)
             float part = part_of((uint32_t)from, (uint32_t)n), place = (float)p.segment + part;
             if (over(s, place) || behind_unknown(s, place)) {
                 busy = 0;
-            } else if (begin && spot_at(&p, part, &spot) && surely_unknown(&spot)) {
-                note_unknown(place, p.number);
-                busy = 0;
             } else {
-                hit = to == from || !meets_nothing(w, &p, n, from, to);
+                int inside =
+                    spot_at(&p, first || to == from ? part : 0.5f * (float)(from + to) / (float)n, &b.at);
+                if (first && inside && surely_unknown(&b.at)) {
+                    note_unknown(place, p.number);
+                    busy = 0;
+                } else if (!first) {
+                    float half[3], of = n ? (float)(to - from) / (float)n : 0.0f;
+                    for (int k = 0; k < 3; k++)
+                        half[k] = way_half(&p, k) * of;
+                    bound(&b, half, 0.5f * p.length * of, reach_at(&p, (uint32_t)n));
+                    hit = !inside || may_meet(b);
+                }
             }
         }
         for (hits = __ballot_sync(VXK_FULL, hit); hits;) {
@@ -375,7 +409,8 @@ static __device__ void meet(const struct work *w)
             for (int k = 0; k < SHARES; k++)
                 hits &= hits - 1;
         }
-        from = to + 1;
+        if (!first)
+            from = to + 1;
         if (from > end)
             busy = 0;
     }
