@@ -8,16 +8,18 @@
  */
 #include "tuned_query_path_meet.cuh"
 
-static __device__ __forceinline__ void put(uint16_t *list, uint32_t *n, uint32_t entry, int listed)
+/* Entry k of those that may be marched. */
+static __device__ __forceinline__ uint16_t *listed(uint32_t k)
 {
-    uint32_t m = __ballot_sync(VXK_FULL, listed), lane = threadIdx.x & (VXK_WARP - 1), at = 0;
-    if (!m)
-        return;
-    if (lane == 0)
+    return &shared.list[k < shared.n_meet ? k : LISTED - 1 - (k - shared.n_meet)];
+}
+/* Lanes take places of the list. */
+static __device__ __forceinline__ uint32_t place_in(uint32_t *n, int any)
+{
+    uint32_t m = __ballot_sync(VXK_FULL, any), lane = threadIdx.x & (VXK_WARP - 1), at = 0;
+    if (m && lane == 0)
         at = atomicAdd(n, (uint32_t)__popc(m));
-    at = __shfl_sync(VXK_FULL, at, 0) + (uint32_t)__popc(m & ((1u << lane) - 1));
-    if (listed)
-        list[at] = (uint16_t)entry;
+    return __shfl_sync(VXK_FULL, at, 0) + (uint32_t)__popc(m & ((1u << lane) - 1));
 }
 /* The middle of a piece: false when that is outside. */
 static __device__ __forceinline__ int middle_of(const struct piece *p, struct vxk_spot *out)
@@ -109,9 +111,16 @@ static __device__ void glance(const struct work *w)
                 marches = decide(&p, &how, &meets);
             meets = meets && !behind_unknown(s, place + place_at(&p, p.at));
         }
-        put(s->list.march, &s->n_march, number << 2 | how, marches);
-        if (shared.a.unknown != VXK_UNKNOWN_FREE)
-            put(s->list.meet, &s->n_meet, number, meets);
+        uint32_t entry = number << 3 | how | (marches ? MARCHES : 0), at;
+        if (shared.a.unknown != VXK_UNKNOWN_FREE) {
+            at = place_in(&s->n_meet, meets);
+            if (meets)
+                s->list[at] = (uint16_t)entry;
+        }
+        marches = marches && !meets;
+        at = place_in(&s->n_march, marches);
+        if (marches)
+            s->list[LISTED - 1 - at] = (uint16_t)entry;
     }
 }
 
@@ -119,16 +128,18 @@ static __device__ void glance(const struct work *w)
 static __device__ void find_careful(const struct work *w)
 {
     struct block *s = &shared;
-    for (uint32_t k = threadIdx.x; k < s->n_march; k += THREADS) {
-        uint32_t entry = s->list.march[k], found = VXK_AROUND_ALL;
+    for (uint32_t k = threadIdx.x; k < s->n_meet + s->n_march; k += THREADS) {
+        uint32_t entry = *listed(k), found = VXK_AROUND_ALL;
         struct vxk_spot spot;
         struct piece p;
-        take_piece(w, entry >> 2, &p);
+        if (!(entry & MARCHES))
+            continue;
+        take_piece(w, entry >> 3, &p);
         if (middle_of(&p, &spot))
             found = around_spot(&spot, p.of > 1 ? 0.5f * p.length / (float)p.of : 0.5f * p.length,
                                 p.sphere->radius);
         if ((found & VXK_HAS_OCCUPIED) && (found & VXK_HAS_UNKNOWN))
-            s->list.march[k] = (uint16_t)(entry | HAS_STATES | IS_CAREFUL);
+            *listed(k) = (uint16_t)(entry | HAS_STATES | IS_CAREFUL);
     }
 }
 
@@ -275,8 +286,9 @@ static __device__ __forceinline__ int next_march(const struct work *w, uint32_t 
     uint32_t entry = 0;
     int good = 1;
     if (touch < 0.0f) {
-        entry = s->list.march[k];
-        take_piece(w, entry >> 2, &m->p);
+        entry = *listed(k);
+        good = (entry & MARCHES) != 0;
+        take_piece(w, entry >> 3, &m->p);
         m->at = m->begin = place_at(&m->p, m->p.at);
         m->end = place_at(&m->p, m->p.at + 1);
     } else {
@@ -302,7 +314,7 @@ static __device__ void march(const struct work *w, float touch)
     struct block *s = &shared;
     struct cell cell = {VXK_NO_KEY, VXK_NONE, VXK_NONE, (const uint16_t *)0};
     struct march m = {};
-    uint32_t n_listed = touch < 0.0f ? s->n_march : shared.a.n_spheres, stored = 0, state = 0;
+    uint32_t n_listed = touch < 0.0f ? s->n_meet + s->n_march : shared.a.n_spheres, stored = 0, state = 0;
     int busy = 0, waits = 0, more = 1; /* waits: at a sample that has a distance */
     for (;;) {
         struct vxk_spot spot;
@@ -434,10 +446,10 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
     w.per_leg = 1.0f / (float)a.n_spheres;
     for (uint32_t i = threadIdx.x; i < CHUNKS; i += THREADS)
         s->chunk[i].key = VXK_NO_KEY;
-    if (threadIdx.x == 0) {
-        s->a = a;
+    if (threadIdx.x == 0)
         s->radius_bits = 0;
-    }
+    for (uint32_t i = threadIdx.x; i < sizeof a / sizeof(uint64_t); i += THREADS)
+        ((uint64_t *)&s->a)[i] = ((const uint64_t *)&a)[i];
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < a.n_spheres; i += THREADS) {
         union vxk_bits radius;

@@ -29,8 +29,8 @@ enum {
     SHARES = VXK_WARP / SHARE,
     PATIENT = VXP_PATIENT /* lanes that wait for each other until they interpolate */
 };
-/* An entry of the list of what is to be marched: piece of the group << 2, and these. */
-enum { HAS_STATES = 1, IS_CAREFUL = 2 };
+/* An entry of the list: piece of the group << 3, and these. */
+enum { MARCHES = 1, HAS_STATES = 2, IS_CAREFUL = 4 };
 
 struct sphere {
     float c[3], radius, off; /* voxels; off: from the robot's origin */
@@ -61,7 +61,8 @@ struct region {
 struct block {
     struct vxk_query_path_args a; /* of the launch */
     struct vxk_path_answer o;
-    uint32_t n_march, n_meet, next_march, next_meet;
+    uint32_t n_meet, n_march; /* entries at the front of the list, and at its end */
+    uint32_t next_meet, next_march;
     uint32_t n_legs;      /* of this group */
     uint32_t long_from;   /* first segment with which the path is left */
     uint32_t n_pieces;    /* a way of this group has at most */
@@ -77,9 +78,9 @@ struct block {
         struct {
             uint64_t near[COLUMNS * DEEP], unknown[COLUMNS * DEEP], occupied[COLUMNS * DEEP];
         } word; /* of the region, while it is gathered */
-        struct {
-            uint16_t march[LISTED], meet[LISTED];
-        } list;
+        /* From the front what is held against unknown space, and perhaps marched; from the end what is only
+         * marched. */
+        uint16_t list[LISTED];
     };
 };
 /* Of the block: named here, so that the compiler knows where it lies wherever it is used. */

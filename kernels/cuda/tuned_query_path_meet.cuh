@@ -364,7 +364,7 @@ static __device__ void meet(const struct work *w)
         if (!busy && more) {
             uint32_t at = atomicAdd(&s->next_meet, 1);
             busy = first = more = at < n_listed;
-            number = more ? s->list.meet[at] : 0;
+            number = more ? s->list[at] >> 3 : 0;
         }
         if (!__any_sync(VXK_FULL, busy))
             return;
