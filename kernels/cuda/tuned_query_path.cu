@@ -54,11 +54,10 @@ APART int decide(const struct piece *p, uint32_t *march, int *meets)
     return 1;
 }
 /* The same of a way that is one piece, by its leg's sight. */
-static __device__ __forceinline__ int glimpse(const struct piece *p, const struct sight *l, uint32_t *march,
-                                              int *meets)
+static __device__ __forceinline__ int glimpse(const struct work *w, uint32_t number, const struct sight *l,
+                                              const struct sphere *b, uint32_t *march, int *meets)
 {
     const struct region *r = &shared.region;
-    const struct sphere *b = p->sphere;
     int32_t from[3], to[3], outer_from[3], outer_to[3], outside = 0;
     uint32_t near = 0, occupied = 0, unknown = 0, mask, how = shared.a.unknown;
     float beyond = how == VXK_UNKNOWN_FREE ? 0.0f : 0.125f * (b->radius + 0.55f);
@@ -72,8 +71,11 @@ static __device__ __forceinline__ int glimpse(const struct piece *p, const struc
         outer_to[k] = above(at + half + beyond);
         outside |= outer_from[k] | (r->n[k] - 1 - outer_to[k]);
     }
-    if (outside < 0)
-        return decide(p, march, meets);
+    if (outside < 0) {
+        struct piece p;
+        take_piece(w, number, &p);
+        return decide(&p, march, meets);
+    }
     if (how != VXK_UNKNOWN_FREE) {
         mask = bits_of(outer_from[2], outer_to[2]);
         for (int32_t x = outer_from[0]; x <= outer_to[0]; x++)
@@ -95,22 +97,34 @@ static __device__ __forceinline__ int glimpse(const struct piece *p, const struc
 static __device__ void glance(const struct work *w)
 {
     struct block *s = &shared;
-    uint32_t n = w->n_legs * shared.a.n_spheres * s->n_pieces;
+    uint32_t n_spheres = shared.a.n_spheres, n = w->n_legs * n_spheres * s->n_pieces;
+    uint32_t leg = threadIdx.x / n_spheres, sphere = threadIdx.x % n_spheres; /* where a leg is one piece */
+    uint32_t more_legs = THREADS / n_spheres, more_spheres = THREADS % n_spheres;
     int quick = s->n_pieces == 1 && s->region.n[0];
     for (uint32_t base = 0; base < n; base += THREADS) {
         uint32_t number = base + threadIdx.x, how = 0;
+        float place = (float)(w->first + leg);
         int meets = 0, marches = 0;
-        struct piece p;
-        if (number < n && take_piece(w, number, &p)) {
-            float place = (float)p.segment;
-            if (p.leg->middle.moved < 0.0f || !(p.length <= (float)VXK_PATH_MOST))
+        if (quick && number < n) {
+            if (s->leg[leg].middle.moved < 0.0f)
                 vxk_path_least(&s->o.outside, vxk_place_bits(place));
-            else if (quick)
-                marches = glimpse(&p, &s->sight[p.segment - w->first], &how, &meets);
             else
-                marches = decide(&p, &how, &meets);
-            meets = meets && !behind_unknown(s, place + place_at(&p, p.at));
+                marches = glimpse(w, number, &s->sight[leg], &s->sphere[sphere], &how, &meets);
+        } else if (number < n) {
+            struct piece p;
+            if (take_piece(w, number, &p)) {
+                place = (float)p.segment;
+                if (p.leg->middle.moved < 0.0f || !(p.length <= (float)VXK_PATH_MOST))
+                    vxk_path_least(&s->o.outside, vxk_place_bits(place));
+                else
+                    marches = decide(&p, &how, &meets);
+                place = place + place_at(&p, p.at);
+            }
         }
+        sphere += more_spheres;
+        leg += more_legs + (sphere >= n_spheres);
+        sphere -= sphere >= n_spheres ? n_spheres : 0;
+        meets = meets && !behind_unknown(s, place);
         uint32_t entry = number << 3 | how | (marches ? MARCHES : 0), at;
         if (shared.a.unknown != VXK_UNKNOWN_FREE) {
             at = place_in(&s->n_meet, meets);

@@ -387,7 +387,9 @@ static __device__ void see(const struct leg *l, struct sight *out)
         out->turn[4 * k] = 0.125f - 0.25f * (q[x] * q[x] + q[y] * q[y]);
         out->turn[3 * k + x] = 0.25f * (q[k] * q[x] - q[3] * q[y]);
         out->turn[3 * k + y] = 0.25f * (q[k] * q[y] + q[3] * q[x]);
-        out->at[k] = 0.125f * ((float)(l->middle.v[k] - 8 * shared.region.first[k]) + l->middle.f[k]);
+        out->at[k] = 0.125f * ((float)(l->v[k] - 8 * shared.region.first[k]) + l->middle.f[k]);
+        if (!(l->around >= 0.0f && l->around < 1000.0f)) /* the region isn't made for it */
+            out->at[k] = -1e5f;
         out->half[k] = 0.125f * (l->half[k] + 1.15f);
     }
     out->off = 0.125f * 1.415f * l->middle.turned;
