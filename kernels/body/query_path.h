@@ -69,10 +69,10 @@ struct vxk_query_path_args {
     uint32_t *list;            /* what is to be marched: element << 3 | VXK_NEAR ... */
     struct vxk_path_counters *counters;
     uint32_t n_paths, n_waypoints, n_segments, n_spheres, unknown;
-    uint32_t first; /* element of this list: segment, path, sphere */
-    uint32_t entry; /* of this launch of vxk_query_path */
-    float reach;    /* how far from its origin the robot has a centre, voxels */
-    float longest;  /* voxels: with a longer way vxk_query_path_whole leaves a path */
+    uint32_t first;       /* element of this list: segment, path, sphere */
+    uint32_t entry;       /* of this launch of vxk_query_path */
+    float reach;          /* how far from its origin the robot has a centre, voxels */
+    float longest;        /* voxels: with a longer way vxk_query_path_whole leaves a path */
     const uint32_t *pick; /* the paths of vxk_query_path_whole; NULL: all */
 };
 
@@ -122,16 +122,10 @@ VXK_FN float vxk_way_length(float moved, float turned, float off)
 {
     return moved + off * 2.83f * turned;
 }
-/* What all spheres of a robot share on a way: where it begins and what it gains; *moved and *turned: as of
- * vxk_path_leg.  False when it is not a leg. */
-VXK_FN int vxk_way_ends(const struct vxk_query_path_args *a, uint32_t path, uint32_t segment,
-                        struct vxk_way *w, float *moved, float *turned)
+/* From a way's beginning to a pose: what it gains; *moved and *turned: as of vxk_path_leg. */
+VXK_FN void vxk_way_to(struct vxk_way *w, const double to[3], const float q2[4], float *moved, float *turned)
 {
-    const float *p = a->poses + ((uint64_t)path * a->n_waypoints + segment) * 7;
-    double to[3];
-    float q2[4], dot = 0.0f, sum = 0.0f;
-    if (!vxk_pose(&a->q, p, w->from, w->q) || !vxk_pose(&a->q, a->n_waypoints > 1 ? p + 7 : p, to, q2))
-        return 0;
+    float dot = 0.0f, sum = 0.0f;
     for (int k = 0; k < 4; k++)
         dot = dot + w->q[k] * q2[k];
     for (int k = 0; k < 4; k++) {
@@ -145,6 +139,18 @@ VXK_FN int vxk_way_ends(const struct vxk_query_path_args *a, uint32_t path, uint
         sum = sum + (float)(w->step[k] * w->step[k]);
     }
     *moved = vxk_sqrt(sum);
+}
+/* What all spheres of a robot share on a way: where it begins and what it gains.  False when it is not a
+ * leg. */
+VXK_FN int vxk_way_ends(const struct vxk_query_path_args *a, uint32_t path, uint32_t segment,
+                        struct vxk_way *w, float *moved, float *turned)
+{
+    const float *p = a->poses + ((uint64_t)path * a->n_waypoints + segment) * 7;
+    double to[3];
+    float q2[4];
+    if (!vxk_pose(&a->q, p, w->from, w->q) || !vxk_pose(&a->q, a->n_waypoints > 1 ? p + 7 : p, to, q2))
+        return 0;
+    vxk_way_to(w, to, q2, moved, turned);
     return 1;
 }
 /* A sphere in voxels; returns how far it is from the robot's origin. */

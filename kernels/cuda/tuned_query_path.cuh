@@ -394,25 +394,45 @@ static __device__ void see(const struct leg *l, struct sight *out)
     }
     out->off = 0.125f * 1.415f * l->middle.turned;
 }
+/* Legs first .. of a path, a lane a leg (and one more for the last one's end), of `most`. */
+static __device__ void make_legs(uint32_t path, uint32_t first, uint32_t most, struct leg *l)
+{
+    const struct vxk_query_path_args *a = &shared.a;
+    uint32_t lane = threadIdx.x, at = min(first + lane, a->n_waypoints - 1);
+    float q[4], moved, turned;
+    struct vxk_way way;
+    double to[3];
+    int good = lane <= most &&
+               vxk_pose(&a->q, a->poses + ((uint64_t)path * a->n_waypoints + at) * 7, way.from, way.q),
+        ends = a->n_waypoints > 1;
+    for (int k = 0; k < 3; k++)
+        to[k] = __shfl_down_sync(VXK_FULL, way.from[k], ends);
+    for (int k = 0; k < 4; k++)
+        q[k] = __shfl_down_sync(VXK_FULL, way.q[k], ends);
+    good &= __shfl_down_sync(VXK_FULL, good, ends);
+    if (lane >= most)
+        return;
+    l->middle.moved = -1.0f;
+    if (!good)
+        return;
+    vxk_way_to(&way, to, q, &moved, &turned);
+    l->way = way;
+    vxk_path_middle(&way, moved, turned, &l->middle);
+    for (int k = 0; k < 3; k++)
+        l->half[k] = 0.5f * vxk_abs((float)way.step[k]);
+    if (vxk_path_leave(a, &l->middle))
+        atomicMin(&shared.long_from, first + lane);
+}
 /* The legs of a group, and the chunks and cells around them; or the next window of the one that it has. */
 static __device__ void begin_group(struct work *w, uint32_t path, uint32_t most)
 {
     struct block *s = &shared;
     if (threadIdx.x < VXK_WARP) {
         struct leg *l = &s->leg[min(threadIdx.x, LEGS - 1u)];
-        uint32_t segment = w->first + threadIdx.x, n;
+        uint32_t n;
         int32_t pieces = 1, windows;
-        float moved, turned;
-        if (threadIdx.x < most && w->window == 0) {
-            l->middle.moved = -1.0f;
-            if (vxk_way_ends(&shared.a, path, segment, &l->way, &moved, &turned)) {
-                vxk_path_middle(&l->way, moved, turned, &l->middle);
-                for (int k = 0; k < 3; k++)
-                    l->half[k] = 0.5f * vxk_abs((float)l->way.step[k]);
-                if (vxk_path_leave(&shared.a, &l->middle))
-                    atomicMin(&s->long_from, segment);
-            }
-        }
+        if (w->window == 0)
+            make_legs(path, w->first, most, l);
         if (threadIdx.x < most && l->middle.moved >= 0.0f)
             pieces = pieces_of(l);
         windows = threadIdx.x == 0 && pieces > WINDOW ? (pieces + WINDOW - 1) / WINDOW : 1;
