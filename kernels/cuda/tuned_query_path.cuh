@@ -9,10 +9,10 @@
 
 #ifndef VXP_THREADS
 #define VXP_THREADS 128
-#define VXP_BLOCKS  6
-#define VXP_FIRST   8
+#define VXP_BLOCKS  8
+#define VXP_FIRST   31
 #define VXP_LISTED  2048
-#define VXP_COLUMNS 64
+#define VXP_COLUMNS 32
 #define VXP_PATIENT 16
 #endif
 enum {

@@ -32,7 +32,7 @@ struct options {
 struct figures {
     struct bench_samples update, cold, same, mesh, mesh_update, many, few, paths[3], clear[3];
     uint64_t n_touching, n_clear, n_frames, n_leaves, n_triangles, field_bytes, n_known;
-    uint64_t digest;
+    uint64_t digest, paths_digest;
     uint64_t mesh_epoch, mesh_cells, mesh_bytes; /* of the last mesh_update */
 };
 
@@ -273,10 +273,19 @@ unlock:
     return err;
 }
 
+/* FNV-1a over answers, so that two backends can be compared. */
+static uint64_t digest_of(uint64_t digest, const void *answers, size_t bytes)
+{
+    const unsigned char *p = answers;
+    for (size_t i = 0; i < bytes; i++)
+        digest = (digest ^ p[i]) * 1099511628211u;
+    return digest;
+}
+
 /* The same paths in each of the three modes; the answers must repeat. */
 static vx_err time_modes(struct vx_map *map, const double origin[3], struct vx_paths *q, const float *poses,
                          uint64_t times, bool on_host, struct bench_samples samples[3],
-                         struct vx_path_answer *answers, struct vx_detail *detail)
+                         struct vx_path_answer *answers, uint64_t *digest, struct vx_detail *detail)
 {
     static struct vx_path_answer first[N_PATHS];
     for (int mode = 0; mode < 3; mode++) {
@@ -291,6 +300,7 @@ static vx_err time_modes(struct vx_map *map, const double origin[3], struct vx_p
         }
         if (memcmp(first, answers, sizeof first) != 0)
             return vx_fail(detail, VX_E_INTERNAL, "paths", "the same paths got other answers");
+        *digest = digest_of(*digest, answers, sizeof first);
         if (on_host)
             VX_TRY_RET(check_paths(map, origin, q, poses, answers, detail));
     }
@@ -335,13 +345,16 @@ static vx_err time_paths(struct vx_device *device, struct vx_map *map, uint64_t 
     answers = out;
     VX_TRY(vx_map_get_info(map, &info));
     make_paths(&info, spheres, poses);
-    VX_TRY(time_modes(map, info.active_min_m, &q, poses, times, on_host, f->paths, answers, detail));
+    f->paths_digest = 14695981039346656037u;
+    VX_TRY(time_modes(map, info.active_min_m, &q, poses, times, on_host, f->paths, answers, &f->paths_digest,
+                      detail));
     f->n_touching = 0;
     for (uint32_t i = 0; i < N_PATHS; i++)
         f->n_touching += (answers[i].status & VX_Q_COLLIDES) != 0;
     f->n_clear = keep_clear(poses, answers); /* the last mode: unknown space as occupied */
     if (f->n_clear)
-        VX_TRY(time_modes(map, info.active_min_m, &q, poses, times, on_host, f->clear, answers, detail));
+        VX_TRY(time_modes(map, info.active_min_m, &q, poses, times, on_host, f->clear, answers,
+                          &f->paths_digest, detail));
 fail:
     vx_device_free_host(device, poses);
     vx_device_free_host(device, out);
@@ -400,8 +413,9 @@ static void print_figures(const struct options *o, struct vx_device *device, str
     print_samples("paths_unknown_reported", &f->paths[VX_UNKNOWN_REPORT]);
     print_samples("paths_unknown_free", &f->paths[VX_UNKNOWN_FREE]);
     print_samples("paths_unknown_occupied", &f->paths[VX_UNKNOWN_OCCUPIED]);
-    printf(",\"paths_touching\":%llu,\"paths_clear\":%llu", (unsigned long long)f->n_touching,
-           (unsigned long long)f->n_clear);
+    printf(",\"paths_touching\":%llu,\"paths_clear\":%llu,\"paths_digest\":\"%016llx\"",
+           (unsigned long long)f->n_touching, (unsigned long long)f->n_clear,
+           (unsigned long long)f->paths_digest);
     print_samples("clear_unknown_reported", &f->clear[VX_UNKNOWN_REPORT]);
     print_samples("clear_unknown_free", &f->clear[VX_UNKNOWN_FREE]);
     print_samples("clear_unknown_occupied", &f->clear[VX_UNKNOWN_OCCUPIED]);
