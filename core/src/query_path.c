@@ -210,8 +210,9 @@ static vx_err launch_long(const struct vx__session *s, struct vxk_query_path_arg
 
 /* Paths that are left for their long ways are answered a few at a time; those that are left again, for they
  * come near the end of the voxel range, go by ways. */
-static vx_err settle_left(const struct vx__session *s, const struct vx__question *k, const struct vx__batch *b,
-                          uint32_t *left, uint32_t n, struct vx_path_answer *answers)
+static vx_err settle_left(const struct vx__session *s, const struct vx__question *k,
+                          const struct vx__batch *b, uint32_t *left, uint32_t n,
+                          struct vx_path_answer *answers)
 {
     const struct vxk_ops *ops = s->rs->queue->dev->ops;
     const uint64_t bytes = (uint64_t)b->n * sizeof *answers;

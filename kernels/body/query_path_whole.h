@@ -23,8 +23,7 @@ VXK_FN int vxk_path_leave(const struct vxk_query_path_args *a, const struct vxk_
     float length = vxk_way_length(leg->moved, leg->turned, a->reach), most = 0.0f;
     for (int k = 0; k < 3; k++)
         most = vxk_max(most, vxk_abs((float)leg->v[k]));
-    return leg->moved <= (float)VXK_PATH_MOST &&
-           (length > a->longest || !(most + a->reach < 133000000.0f));
+    return leg->moved <= (float)VXK_PATH_MOST && (length > a->longest || !(most + a->reach < 133000000.0f));
 }
 VXK_FN uint32_t vxk_path_picked(const struct vxk_query_path_args *a, uint32_t i)
 {
