@@ -38,6 +38,7 @@ struct vx__mesh_job {
                              wait; not needed when packed */
     uint32_t n_chunks;
 
+    uint32_t *landing; /* page-locked [2]: what the host has to know, both with one wait */
     uint32_t size;     /* leaves of a batch */
     int32_t origin[3]; /* voxel; lower corner of all chunks */
     struct vx__mesh_level level[2];
