@@ -92,21 +92,16 @@ static vx_err list_changed(struct plan *p, uint32_t since, struct changed *out)
     struct vx__mesh_job *j = p->job;
     struct vx__work *w = &j->work;
     const uint32_t n_slots = j->snapshot.grid.slot_mask + 1;
-    uint32_t *slots = vx__work_get(w, n_slots, sizeof *slots),
-             *versions = vx__work_get(w, n_slots, sizeof *versions);
-    struct vxk_mesh_changed_args changed = {
-        .g = j->snapshot.grid, .flag = vx__work_get(w, n_slots, 1), .since = since};
-    struct vxk_pool_gather_args gather = {.g = j->snapshot.grid, .slot = slots, .version = versions};
-    struct vxk_mesh_dirty_args dirty = {.samples = j->samples, .since = since, .version = versions};
+    struct vxk_mesh_changed_args changed = {.g = j->snapshot.grid, .since = since};
+    struct vxk_mesh_dirty_args dirty = {.samples = j->samples, .since = since};
 
     out->n_max = n_slots < MOST_CHANGED ? n_slots : MOST_CHANGED;
-    out->n = vx__work_get(w, 1, sizeof *out->n);
-    gather.key = out->key = vx__work_get(w, n_slots, sizeof *out->key);
-    dirty.near = out->near = vx__work_filled(w, n_slots, sizeof *out->near, 0);
+    changed.n = out->n = vx__work_filled(w, 1, sizeof *out->n, 0);
+    changed.key = out->key = vx__work_get(w, n_slots, sizeof *out->key);
+    changed.near = dirty.near = out->near = vx__work_get(w, n_slots, sizeof *out->near);
+    dirty.version = changed.version = vx__work_get(w, n_slots, sizeof *changed.version);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_changed, &changed, n_slots));
-    VX_TRY_RET(j->q->dev->ops->select(j->q, changed.flag, slots, out->n, n_slots));
-    VX_TRY_RET(VXK_LAUNCH_COUNTED(j->q, pool_gather, &gather, out->n, 1, out->n_max));
     return VXK_LAUNCH_COUNTED(j->q, mesh_dirty, &dirty, out->n, 64 * 27, out->n_max * (64 * 27));
 }
 
@@ -222,11 +217,6 @@ static void keep_region(struct plan *p)
     p->n_dirty = kept;
 }
 
-static int by_lender(const void *a, const void *b)
-{
-    return by_key(&((const struct lender *)a)->key, &((const struct lender *)b)->key);
-}
-
 static vx_err make_plan(struct plan *p)
 {
     uint32_t since = 0;
@@ -247,38 +237,71 @@ static vx_err make_plan(struct plan *p)
 
 /* ------------------------------------------------------------------ make */
 
+/* Lenders, ascending, and those beside them along an axis: how many come out.  A shift of all keys keeps
+ * their order, so that three lists merge. */
+static size_t spread(const struct lender *in, size_t n, uint32_t axis, struct lender *out)
+{
+    static const uint32_t offset[3] = {9, 3, 1}; /* of bits, one along the axis */
+    const uint32_t by[3] = {13 - offset[axis], 13, 13 + offset[axis]};
+    size_t at[3] = {0, 0, 0}, kept = 0;
+
+    for (;;) {
+        uint64_t key[3], least = UINT64_MAX;
+        for (int s = 0; s < 3; s++) {
+            key[s] = UINT64_MAX;
+            while (at[s] < n && !neighbour(in[at[s]].key, by[s], &key[s]))
+                at[s]++;
+            least = key[s] < least ? key[s] : least;
+        }
+        if (least == UINT64_MAX)
+            return kept;
+        out[kept] = (struct lender){.key = least};
+        for (int s = 0; s < 3; s++)
+            if (key[s] == least) { /* from there the chunk that is made lies the other way */
+                uint32_t near = in[at[s]++].near;
+                out[kept].near |= s == 0 ? near << offset[axis] : s == 1 ? near : near >> offset[axis];
+            }
+        kept++;
+    }
+}
+
 /* The chunks that lend cells: all that are made, and those around them unless everything is made. */
-static vx_err find_lenders(struct group *g, struct vxk_dev *dev, struct vx_detail *detail)
+static vx_err find_lenders(struct group *g, struct vx_detail *detail)
 {
     const size_t most = g->all ? g->n_dirty : 27 * g->n_dirty;
-    size_t n = 0, kept = 0;
-    uint32_t *near;
-    vx_err err;
+    struct lender *other;
 
     g->lenders = malloc((most + 1) * sizeof *g->lenders);
+    g->n_lenders = g->n_dirty;
     if (!g->lenders)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu chunks", most);
     for (size_t i = 0; i < g->n_dirty; i++)
-        for (uint32_t b = g->all ? 13 : 0; b < (g->all ? 14u : 27u); b++) {
-            g->lenders[n].near = 1u << (26 - b); /* from there the chunk that is made lies the other way */
-            n += neighbour(g->dirty[i], b, &g->lenders[n].key);
-        }
-    qsort(g->lenders, n, sizeof *g->lenders, by_lender);
-    for (size_t i = 0; i < n; i++) {
-        if (kept && g->lenders[kept - 1].key == g->lenders[i].key)
-            g->lenders[kept - 1].near |= g->lenders[i].near;
-        else
-            g->lenders[kept++] = g->lenders[i];
+        g->lenders[i] = (struct lender){.key = g->dirty[i], .near = 1u << 13};
+    if (!g->all) {
+        other = malloc((most + 1) * sizeof *other);
+        if (!other)
+            return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu chunks", most);
+        g->n_lenders = spread(g->lenders, g->n_lenders, 0, other);
+        g->n_lenders = spread(other, g->n_lenders, 1, g->lenders);
+        g->n_lenders = spread(g->lenders, g->n_lenders, 2, other);
+        free(g->lenders);
+        g->lenders = other;
     }
-    g->n_lenders = kept;
-    if (kept > VX__CELLS_MAX_CHUNKS)
-        return vx_fail(detail, VX_E_EXHAUSTED, "", "%zu chunks, the most for a mesh is %d", kept,
-                       (int)VX__CELLS_MAX_CHUNKS);
-    err = dev->ops->alloc_host(dev, kept * A_LENDER, (void **)&g->keys);
+    return g->n_lenders <= VX__CELLS_MAX_CHUNKS
+               ? VX_OK
+               : vx_fail(detail, VX_E_EXHAUSTED, "", "%zu chunks, the most for a mesh is %d", g->n_lenders,
+                         (int)VX__CELLS_MAX_CHUNKS);
+}
+
+/* The lenders as the device gets them. */
+static vx_err lay_out(struct group *g, struct vxk_dev *dev, struct vx_detail *detail)
+{
+    vx_err err = dev->ops->alloc_host(dev, g->n_lenders * A_LENDER, (void **)&g->keys);
+    uint32_t *near = (uint32_t *)(g->keys + g->n_lenders);
+
     if (err != VX_OK)
-        return vx_fail(detail, err, "", "no memory for %zu chunks", kept);
-    near = (uint32_t *)(g->keys + kept);
-    for (size_t i = 0; i < kept; i++) {
+        return vx_fail(detail, err, "", "no memory for %zu chunks", g->n_lenders);
+    for (size_t i = 0; i < g->n_lenders; i++) {
         g->keys[i] = g->lenders[i].key;
         near[i] = g->lenders[i].near;
     }
@@ -311,18 +334,16 @@ static vx_err make_set(struct vx__mesh_job *j, const struct group *g, const uint
 /* Vertices and triangles of the set, and *bases: how many lie before each chunk. */
 static vx_err make_surface(struct vx__mesh_job *j, const uint32_t *near, uint32_t n, uint32_t **bases)
 {
-    struct vxk_mesh_roles_args roles = {.c = j->set, .near = near};
     struct vxk_mesh_bases_args a;
 
-    *bases = vx__work_filled(&j->work, (n + 1ull) * 2, sizeof **bases, 0);
-    VX_TRY_RET(j->work.err);
     j->n_vertices = j->n_triangles = 0;
-    if (!j->n_leaves)
-        return VX_OK;
-    roles.role = vx__work_get(&j->work, j->n_leaves, 1);
+    if (!j->n_leaves) {
+        *bases = vx__work_filled(&j->work, (n + 1ull) * 2, sizeof **bases, 0);
+        return j->work.err;
+    }
+    *bases = vx__work_get(&j->work, (n + 1ull) * 2, sizeof **bases);
     VX_TRY_RET(j->work.err);
-    VX_TRY_RET(VXK_LAUNCH(j->q, mesh_roles, &roles, j->n_leaves));
-    j->role = roles.role;
+    j->near = near;
     j->packed = true;
     VX_TRY_RET(vx__mesh_run(j));
     a = (struct vxk_mesh_bases_args){
@@ -336,7 +357,8 @@ static vx_err make_group(struct vx__mesh_job *j, struct group *g, bool complete,
     const uint32_t *near;
 
     VX_TRY_RET(vx__mesh_cancelled(j));
-    VX_TRY_RET(find_lenders(g, j->q->dev, j->detail));
+    VX_TRY_RET(find_lenders(g, j->detail));
+    VX_TRY_RET(lay_out(g, j->q->dev, j->detail));
     n = (uint32_t)g->n_lenders;
     VX_TRY_RET(make_set(j, g, &near));
     VX_TRY_RET(make_surface(j, near, n, &bases));

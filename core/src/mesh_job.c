@@ -138,7 +138,8 @@ static vx_err count_batch(struct vx__mesh_job *j, struct stage *t)
                                      .slot = j->level[TARGETS].slot,
                                      .vertices = j->vertices,
                                      .triangles = j->triangles,
-                                     .role = j->role,
+                                     .c = j->set,
+                                     .near = j->near,
                                      .first = t->first};
 
     return VXK_LAUNCH(j->q, mesh_counts, &a, t->n);
