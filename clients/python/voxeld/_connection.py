@@ -14,10 +14,10 @@ _CONNECT_S, _SLICE_MS = 3.0, 50
 
 
 class Endpoint:
-    """A connection to one of the daemon's sockets: HELLO, messages out and in, and whether it broke."""
+    """A connection to one of the daemon's sockets: HELLO, messages out and in, and whether it broke; stream: that it is of."""
 
-    def __init__(self, client, name):
-        self.client, self.name = client, name
+    def __init__(self, client, name, stream=None):
+        self.client, self.name, self.stream = client, name, stream
         self.socket = self.monitor = None
         self.session = b""
 
@@ -65,8 +65,8 @@ class Endpoint:
         while self.monitor is not None and self.monitor.poll(0):
             recv_monitor_message(self.monitor)
             self.close()
-            if self.name == "ingest":
-                self.client._streams_lost()
+            if self.stream is not None:
+                self.stream._lose()
 
     def send(self, header, payloads=()):
         header.session = self.session
@@ -103,8 +103,7 @@ class Connection:
         self.timeout_s = timeout_s
         self.server, self.limits = "", None
         self.context = zmq.Context()
-        self._endpoints = {name: Endpoint(self, name) for name in ("query", "admin", "ingest")}
-        self._streams = {}
+        self._endpoints = {name: Endpoint(self, name) for name in ("query", "admin")}  # and of each stream, by its number
         self._next_req = 1
         try:
             self._endpoints["query"].open()
@@ -141,7 +140,7 @@ class Connection:
     def _dispatch(self, wanted=None, req_id=0):
         """Takes in what arrived on all sockets; what endpoint `wanted` got for req_id is returned as a list."""
         found = []
-        for endpoint in self._endpoints.values():
+        for endpoint in list(self._endpoints.values()):
             while True:
                 message = endpoint.receive()
                 if message is None:
@@ -154,8 +153,8 @@ class Connection:
                     pong = wire.Header(req_id=header.req_id)
                     pong.pong.data = header.ping.data
                     endpoint.send(pong)
-                elif endpoint.name == "ingest":
-                    self._take_stream(header, body)
+                elif endpoint.stream is not None and body in ("ack", "nack", "credit", "error"):
+                    endpoint.stream._take(body, header)
         return found
 
     def _exchange(self, endpoint, header, body, expected, timeout_s, take=None):
@@ -239,19 +238,16 @@ class Connection:
                 if error.code != "UNAUTHENTICATED" or attempt:
                     raise
                 endpoint.session = b""
-                if place == "ingest":
-                    self._streams_lost()
+                if endpoint.stream is not None:
+                    endpoint.stream._lose()
         return None
 
-    def _streams_lost(self):
-        for stream in self._streams.values():
-            stream._lose()
+    def _add_stream(self, stream):
+        """A stream has a connection, hence a session, of its own: closing it gives all of it back to the daemon."""
+        endpoint = self._endpoints[stream.id] = Endpoint(self, "ingest", stream)
+        return endpoint
 
-    def _take_stream(self, header, body):
-        if body in ("ack", "nack", "credit"):
-            stream = self._streams.get(getattr(header, body).stream)
-            if stream is not None:
-                stream._take(body, getattr(header, body))
-        elif body == "error":  # it could not even be told which frame it was
-            for stream in self._streams.values():
-                stream._take_error(header.req_id, wire.error_of(header.error))
+    def _drop_stream(self, stream):
+        endpoint = self._endpoints.pop(stream.id, None)
+        if endpoint is not None:
+            endpoint.close()

@@ -43,10 +43,14 @@ class Stream:
                  intensity_white=intensity_white, durability=wire.ACK_INTEGRATED)
         if no_return_value is not None:
             wire.put(ask, no_return_value=no_return_value)
-        answer = client._call("ingest", header, "stream_ok")[0].stream_ok
+        self._endpoint = client._add_stream(self)
+        try:
+            answer = client._call(self.id, header, "stream_ok")[0].stream_ok
+        except BaseException:
+            self.close()
+            raise
         self._credit_frames, self._credit_bytes = answer.credit_frames, answer.credit_bytes
         self._seq = answer.last_seq
-        client._streams[self.id] = self
 
     def __enter__(self):
         return self
@@ -59,8 +63,9 @@ class Stream:
             self.close()
 
     def close(self):
-        """Forgets the stream here; frames that were sent are integrated all the same."""
-        self.client._streams.pop(self.id, None)
+        """Ends the stream; frames that were sent are integrated all the same."""
+        self.client._drop_stream(self)
+        self._lost = True
 
     def send(self, readings, pose, stamp_ns=None, mask=None, colour=None, label=None, weight=None, intensity=None, ring=None,
              time_ns=None, pose_times_ns=None, reset=False):
@@ -171,7 +176,7 @@ class Stream:
         self._credit_bytes -= n_bytes
         frame.frame.seq = self._seq
         frame.req_id = self._waiting[self._seq] = self.client._req_id()
-        self.client._endpoints["ingest"].send(frame, payloads)
+        self._endpoint.send(frame, payloads)
         return self._seq
 
     # ------------------------------------------------------------------------------------------------ answers
@@ -180,9 +185,9 @@ class Stream:
         since, seen = time.monotonic(), None
         while True:
             self.client._dispatch()
-            self.client._endpoints["ingest"].check()
+            self._endpoint.check()
             if self._lost:
-                raise wire.Lost("the daemon went away; the stream must be opened again")
+                raise wire.Lost("the stream was closed, or the daemon went away; it must be opened again")
             if self._gone and n_bytes:
                 raise self._gone
             if ready():
@@ -199,8 +204,11 @@ class Stream:
                 raise wire.Timeout(f"the daemon has taken no frame for {self.client.timeout_s:g} s")
             self.client._wait(_SLICE_MS)
 
-    def _take(self, kind, message):
-        if kind == "credit":
+    def _take(self, kind, header):
+        message = getattr(header, kind)
+        if kind == "error":  # the daemon could not even be told which frame it was
+            self._take_error(header.req_id, wire.error_of(message))
+        elif kind == "credit":
             self._credit_frames += message.frames
             self._credit_bytes += message.bytes
         elif kind == "nack":
