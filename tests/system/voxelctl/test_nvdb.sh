@@ -74,7 +74,7 @@ start() {
         kill -0 "$daemon" 2>/dev/null || { echo "the daemon did not start:"; cat "$work/voxeld.log"; exit 1; }
     done
     "$bin/genworkload" --scene room --frames 6 --output "$work/room.vxwl" >/dev/null 2>&1
-    ctl map create room --voxel-size 0.02 --origin 1000,-2000,3 >/dev/null
+    ctl map create room --voxel-size 0.02 --origin 1000,-2000,3 --weighting constant >/dev/null
     ctl play "$work/room.vxwl" --map room >/dev/null
     ctl map create odds --voxel-size 0.05 --mode occupancy >/dev/null
     ctl play "$work/room.vxwl" --map odds >/dev/null
@@ -91,6 +91,10 @@ verbs() {
             "$(tail -c 100000 "$work/again.nvdb" | sha256sum)"
     done
     same "origin" "$(ctl --json map info room-2 | sed -n 's/.*"origin_m":\(\[[^]]*\]\).*/\1/p')" "[1000,-2000,3]"
+    same "weighting" "$(ctl --json map info room-2 | json weighting)" constant
+    expect 0 'from' ctl map import square "$work/room.nvdb" --weighting inverse_square
+    same "another weighting" "$(ctl --json map info square | json weighting)" inverse_square
+    same "digest with another weighting" "$(ctl map digest room)" "$(ctl map digest square)"
     # the same bytes through a pipe, and a mesh from the copy
     ctl map export room --format nvdb -o - >"$work/piped.nvdb" 2>/dev/null
     same "piped file" "$(sha256sum <"$work/piped.nvdb")" "$(sha256sum <"$work/room.nvdb")"
@@ -107,6 +111,9 @@ verbs() {
     ctl play "$work/room.vxwl" --map room >/dev/null
     ctl play "$work/room.vxwl" --map room-2 >/dev/null
     same "digests after more frames" "$(ctl map digest room)" "$(ctl map digest room-2)"
+    ctl play "$work/room.vxwl" --map square >/dev/null
+    checks=$((checks + 1))
+    [ "$(ctl map digest room)" != "$(ctl map digest square)" ] || fail "frames weigh as before in a map that was imported with another weighting"
     # floats
     expect 0 'nvdb-float' ctl map export odds --format nvdb-float --layer occupancy -o "$work/odds.f.nvdb"
     expect 1 'mode occupancy' ctl map import f "$work/odds.f.nvdb"
