@@ -75,7 +75,7 @@ START_TEST(errors_have_positions)
         {"limits:\n  maps: 3\nlimits:\n  sessions: 3\n", "limits", "t.yaml:3:1:", "twice"},
         {"backend: gpu\n", "backend", "t.yaml:1:10:", "auto, cpu, cuda, guard"},
         {"map_defaults: {weighting: 1}\n", "map_defaults.weighting",
-         "t.yaml:1:28:", "inverse_square, constant"},
+         "t.yaml:1:27:", "inverse_square, constant"},
         {"device: -1\n", "device", "t.yaml:1:9:", "whole number"},
         {"device: 1.5\n", "device", "t.yaml:1:9:", "whole number"},
         {"device: 99\n", "device", "t.yaml:1:9:", "0 to 63"},
