@@ -9,6 +9,7 @@ from ._arrays import numbers
 from ._wire import BadInput
 
 _MODES = {"tsdf": 0, "occupancy": 1}
+_WEIGHTINGS = {"default": 0, "inverse_square": 1, "constant": 2}
 _FORMATS = {"nvdb": 0, "nvdb-float": 1}
 _LAYERS = {"any": 0, "tsdf": 1, "occupancy": 2}
 
@@ -23,7 +24,8 @@ class Maps:
     """The client's calls for maps as a whole.  Names are [A-Za-z0-9._-]{1,64}."""
 
     def create_map(self, name, voxel_size_m, mode="tsdf", origin_m=(0, 0, 0), **parameters):
-        """Makes an empty map and returns its info.  parameters: other fields of MapParams, such as colour=True.
+        """Makes an empty map and returns its info.  parameters: other fields of MapParams, such as colour=True;
+        weighting="inverse_square" (16 up to 1 m of depth, 1 from 4 m on) or "constant" (1), else the daemon's default.
 
         Errors: ALREADY_EXISTS; INVALID_ARGUMENT; RESOURCE_EXHAUSTED."""
         header = wire.Header()
@@ -161,7 +163,7 @@ def _put_params(params, given):
     for key, value in given.items():
         if key not in params.DESCRIPTOR.fields_by_name:
             raise BadInput(f"maps have no parameter {key}; there are {', '.join(params.DESCRIPTOR.fields_by_name)}", key)
-        wire.put(params, **{key: value})
+        wire.put(params, **{key: wire.choice(value, _WEIGHTINGS, key) if key == "weighting" else value})
 
 
 def _corners(info, field):
@@ -182,6 +184,7 @@ def _info_of(answer):
         "voxel_size_m": info.params.voxel_size_m,
         "origin_m": (info.params.origin_m.x, info.params.origin_m.y, info.params.origin_m.z),
         "mode": ("tsdf", "occupancy")[info.params.mode],
+        "weighting": list(_WEIGHTINGS)[info.params.weighting],
         "colour": info.params.colour,
         "label": info.params.label,
         "frames": info.n_frames,
