@@ -28,7 +28,7 @@ struct vxd_map {
     struct vxd_request *deleter;
     struct vxd_stream *streams;
     uint32_t n_streams;
-    struct vxd_hist hist[VXD_N_WORK];
+    struct vxd_latency latency[VXD_N_WORK];
 };
 
 /*

@@ -48,7 +48,7 @@ struct vxd_server {
     uint64_t n_bad_messages;
     uint64_t n_errors[VXD_N_CODES];
     uint64_t n_ended[VXD_N_CODES]; /* sessions that were doomed, by cause */
-    struct vxd_hist hist[VXD_N_WORK];
+    struct vxd_latency latency[VXD_N_WORK];
 
     bool stopping;
     bool closing; /* maps are being destroyed, then the loop ends */

@@ -231,28 +231,32 @@ static void add_counts(struct vx_frame_counts *sum, const struct vx_frame_counts
 static void run(struct vxd_job *job)
 {
     struct vxd_frame *f = (struct vxd_frame *)job;
-    if (vxd_now_ns() > f->deadline_ns)
+    f->begun_ns = vxd_now_ns();
+    if (f->begun_ns > f->deadline_ns)
         f->err = vx_fail(&f->detail, VX_E_DEADLINE, "timeout_us", "passed before the frame was integrated");
     else
         f->err = vx_map_integrate(f->stream->map->core, &f->frame, &f->result, &f->detail);
+    f->ended_ns = vxd_now_ns();
 }
 
 static void integrated(struct vxd_frame *frame)
 {
     struct vxd_stream *stream = frame->stream;
     struct vxd_map *map = stream->map;
-    uint64_t us = (vxd_now_ns() - frame->arrived_ns) / 1000;
     int64_t stamp = frame->frame.stamp_ns;
     if (map->integrated_ns && map->newest.newest_stamp_ns > stamp)
         stamp = map->newest.newest_stamp_ns;
     vxd_map_committed(map, frame->result.epoch, stamp, true);
-    vxd_hist_add(&map->hist[VOXELD__V1__WORK__WORK_FRAME], us);
-    vxd_hist_add(&map->server->hist[VOXELD__V1__WORK__WORK_FRAME], us);
     ++stream->n_integrated;
     stream->n_warnings += frame->result.warnings != 0;
     add_counts(&stream->readings, &frame->result.counts);
     if (owner(frame))
         ack(owner(frame), frame, VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED, false);
+    const uint64_t now = vxd_now_ns();
+    vxd_latency_add(&map->latency[VOXELD__V1__WORK__WORK_FRAME], frame->arrived_ns, frame->begun_ns,
+                    frame->ended_ns, now);
+    vxd_latency_add(&map->server->latency[VOXELD__V1__WORK__WORK_FRAME], frame->arrived_ns, frame->begun_ns,
+                    frame->ended_ns, now);
 }
 
 static void done(struct vxd_job *job)

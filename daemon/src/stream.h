@@ -41,6 +41,7 @@ struct vxd_frame {
     uint64_t serial; /* of the session that sent it */
     uint64_t req_id, seq;
     uint64_t arrived_ns, deadline_ns;
+    uint64_t begun_ns, ended_ns; /* of its integration */
     struct vx_device *device;
     void *data;       /* payloads, each at a multiple of 8 bytes, where the device uploads fastest from */
     uint64_t n_bytes; /* of the payloads */

@@ -396,7 +396,21 @@ static void print_latency(const char *name, struct bench_samples *s)
            bench_quantile(s, 0.5), bench_quantile(s, 0.9), bench_quantile(s, 0.99), bench_quantile(s, 1));
 }
 
-static void print_figures(const struct vxc_map_info *info, const char *server)
+/* Where the daemon's share of a kind of work went, in microseconds; the rest is the way to and fro. */
+static void print_daemon(const struct vxc_stats *stats, const char *work)
+{
+    for (size_t i = 0; i < stats->n_latencies; i++) {
+        const struct vxc_latency *l = &stats->latencies[i];
+        if (strcmp(l->work, work) == 0)
+            printf(",\"daemon_%s_us\":{\"n\":%llu,\"at_once\":%llu,\"all\":[%.0f,%.0f],\"wait\":[%.0f,%.0f],"
+                   "\"run\":[%.0f,%.0f],\"reply\":[%.0f,%.0f]}",
+                   work, (unsigned long long)l->n, (unsigned long long)l->n_at_once, l->p50_us, l->p99_us,
+                   l->wait_p50_us, l->wait_p99_us, l->run_p50_us, l->run_p99_us, l->reply_p50_us,
+                   l->reply_p99_us);
+    }
+}
+
+static void print_figures(const struct vxc_map_info *info, const char *server, const struct vxc_stats *stats)
 {
     struct stream sum = {.index = 0};
     for (uint32_t i = 0; i < run.o.n_streams; i++) {
@@ -420,6 +434,8 @@ static void print_figures(const struct vxc_map_info *info, const char *server)
     print_latency("query_ms", &asker.latency);
     print_latency("newest_frame_is_old_ms", &asker.stale);
     print_latency("frame_to_epoch_ms", &sum.ack);
+    print_daemon(stats, "points");
+    print_daemon(stats, "frame");
     printf(",\"frames\":{\"sent\":%llu,\"integrated\":%llu,\"superseded\":%llu,\"refused\":%llu,"
            "\"sent_late\":%llu},\"points_known\":%llu,\"epoch\":%llu,\"voxels\":%llu}\n",
            (unsigned long long)sum.n_sent, (unsigned long long)sum.n_integrated,
@@ -458,6 +474,7 @@ int main(int argc, char **argv)
 {
     struct vx_detail detail = {"", ""};
     struct vxc_client *client = NULL;
+    struct vxc_stats *stats = NULL;
     struct vxc_map_info info;
     pid_t pid = 0;
     vx_err err;
@@ -481,8 +498,10 @@ int main(int argc, char **argv)
     VX_TRY(load(&detail));
     VX_TRY(start_daemon(argv[0], &pid, &client, &detail));
     VX_TRY(measure(client, &info, &detail));
-    print_figures(&info, vxc_server(client));
+    VX_TRY(vxc_get_stats(client, &stats, &detail));
+    print_figures(&info, vxc_server(client), stats);
 fail:
+    vxc_stats_free(stats);
     if (client)
         vxc_disconnect(client);
     if (run.dir[0])

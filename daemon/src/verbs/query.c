@@ -79,7 +79,7 @@ void vxd_query_answer(struct vxd_request *request)
     vxd_map_state_fill(request->map, &request->reply, &map);
     result.map = &map;
     result.n = q->n;
-    result.run_us = request->run_ns / 1000;
+    result.run_us = (request->ended_ns - request->begun_ns) / 1000;
     header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
     header.result = &result;
     vxd_request_send(request, &header);

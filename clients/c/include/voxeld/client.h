@@ -530,9 +530,12 @@ void vxc_mesh_unfollow(struct vxc_mesh_follower *follower);
 /* ------------------------------------------------------------------ the daemon */
 
 struct vxc_latency {
-    const char *work; /* "frame", "points", "spheres", "rays", "mesh" */
+    const char *work; /* "frame", "points", "spheres", "rays", "mesh", "planning" */
     uint64_t n;
     double mean_us, p50_us, p99_us, max_us;
+    /* Its parts: until it ran, while it ran, until the answer was with its socket. */
+    double wait_p50_us, wait_p99_us, run_p50_us, run_p99_us, reply_p50_us, reply_p99_us;
+    uint64_t n_at_once; /* answered by the daemon's loop itself */
 };
 
 struct vxc_code_count {
