@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AT_ONCE_A_TURN_NS 500000u
+#define LONG_NS 1000000u
+#define NO_AT_ONCE_NS 100000000u
+
 struct vxd_request *vxd_request_find(struct vxd_session *session, uint64_t req_id)
 {
     struct vxd_request *r = session->requests;
@@ -231,9 +235,37 @@ void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worke
     vxd_server_push(request->server, worker, &request->job);
 }
 
+/*
+ * Small questions are answered here, on the loop: a worker would have to be woken, and the loop by it again,
+ * which takes several times as long as the answer.  Not more of them in one turn than what others can wait for,
+ * and none for a while after one that took long (the device is busy, or the processor).
+ */
+static bool answer_at_once(struct vxd_request *r)
+{
+    struct vxd_server *server = r->server;
+    const uint64_t begun = vxd_now_ns();
+    if (!r->ops->run_at_once || server->at_once_ns >= AT_ONCE_A_TURN_NS || begun < r->map->no_at_once_ns ||
+        begun > r->deadline_ns)
+        return false;
+    r->begun_ns = begun;
+    r->err = r->ops->run_at_once(r);
+    r->ended_ns = vxd_now_ns();
+    server->at_once_ns += r->ended_ns - begun;
+    if (r->ended_ns - begun > LONG_NS)
+        r->map->no_at_once_ns = r->ended_ns + NO_AT_ONCE_NS;
+    if (r->err == VX_E_UNAVAILABLE) {
+        r->err = VX_OK;
+        return false;
+    }
+    server->spin_until_ns = r->ended_ns + server->spin_ns;
+    conclude(r, true);
+    return true;
+}
+
 void vxd_request_submit(struct vxd_request *request)
 {
-    vxd_request_submit_on(request, worker_of(request));
+    if (!answer_at_once(request))
+        vxd_request_submit_on(request, worker_of(request));
 }
 
 bool vxd_request_cancel(struct vxd_request *request, vx_err why, const char *words)
