@@ -24,8 +24,6 @@ static void set(void *socket, int option, int value)
 static void set_options(struct vxd_endpoint *endpoint)
 {
     int64_t max_bytes = endpoint->id == VXD_INGEST ? VXW_FRAME_MAX_BYTES : VXW_PART_MAX_BYTES;
-    uint64_t io_thread = endpoint->id == VXD_INGEST ? 1 : 2; /* a bit each */
-    zmq_setsockopt(endpoint->socket, ZMQ_AFFINITY, &io_thread, sizeof io_thread);
     zmq_setsockopt(endpoint->socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes);
     set(endpoint->socket, ZMQ_ROUTER_MANDATORY, 1);
     set(endpoint->socket, ZMQ_ROUTER_HANDOVER, 0);

@@ -13,8 +13,6 @@
 #include <uv.h>
 #include <zmq.h>
 
-/* ZeroMQ's own threads: one for frames, one for everything else, which need not stand behind a megabyte then. */
-enum { VXD_IO_THREADS = 2 };
 enum vxd_endpoint_id { VXD_INGEST, VXD_QUERY, VXD_EVENTS, VXD_ADMIN, VXD_N_ENDPOINTS };
 
 struct vxd_endpoint {

@@ -258,6 +258,7 @@ static bool answer_at_once(struct vxd_request *r)
         return false;
     }
     server->spin_until_ns = r->ended_ns + server->spin_ns;
+    vxd_home_asked(&server->home, r->ended_ns);
     conclude(r, true);
     return true;
 }

@@ -195,11 +195,16 @@ static void on_signal(uv_signal_t *handle, int signum)
 
 static vx_err open_sockets(struct vxd_server *server, struct vx_detail *detail)
 {
+    server->zmq_frames = zmq_ctx_new();
     server->zmq = zmq_ctx_new();
-    if (!server->zmq || zmq_ctx_set(server->zmq, ZMQ_IO_THREADS, VXD_IO_THREADS))
+    if (!server->zmq_frames || !server->zmq)
         return vx_fail(detail, VX_E_NOMEM, "", "no ZeroMQ context");
+    if (server->home.chosen)
+        zmq_ctx_set(server->zmq, ZMQ_THREAD_AFFINITY_CPU_ADD, server->home.cpu);
     for (int i = 0; i < VXD_N_ENDPOINTS; ++i)
-        VX_TRY_RET(vxd_endpoint_open(&server->endpoint[i], i, server->zmq, server->config.ipc_dir, detail));
+        VX_TRY_RET(vxd_endpoint_open(&server->endpoint[i], i,
+                                     i == VXD_INGEST ? server->zmq_frames : server->zmq,
+                                     server->config.ipc_dir, detail));
     return VX_OK;
 }
 
@@ -252,6 +257,8 @@ static void close_sockets(struct vxd_server *server, int linger_ms)
         vxd_endpoint_close(&server->endpoint[i], linger_ms);
     if (server->zmq)
         zmq_ctx_term(server->zmq);
+    if (server->zmq_frames)
+        zmq_ctx_term(server->zmq_frames);
 }
 
 /* Processors that this process may run on. */
@@ -270,8 +277,11 @@ vx_err vxd_server_open(struct vxd_server *server, const struct vxd_config *confi
     server->device = device;
     server->started_ns = vxd_now_ns();
     server->spin_ns = usable_processors() >= SPIN_PROCESSORS ? SPIN_NS : 0;
-    if (uv_loop_init(&server->loop))
+    VX_TRY_RET(vxd_home_open(&server->home, config->query_cpu, config->query_awake_ms, detail));
+    if (uv_loop_init(&server->loop)) {
+        vxd_home_close(&server->home);
         return vx_fail(detail, VX_E_NOMEM, "", "no event loop");
+    }
     VX_TRY(open_sockets(server, detail));
     VX_TRY(open_handles(server));
     VX_TRY(vxd_done_init(&server->done, &server->loop));
@@ -289,11 +299,13 @@ fail:
         (void)vx_fail(detail, err, "", "no memory for the event loop");
     close_loop(server);
     close_sockets(server, 0);
+    vxd_home_close(&server->home);
     return err;
 }
 
 vx_err vxd_server_run(struct vxd_server *server)
 {
+    vxd_home_enter(&server->home);
     uv_run(&server->loop, UV_RUN_DEFAULT);
     for (int i = 0; i < VXD_SESSION_BUCKETS; ++i)
         while (server->sessions[i])
@@ -309,4 +321,5 @@ void vxd_server_close(struct vxd_server *server)
     vxd_done_fini(&server->done);
     close_loop(server);
     close_sockets(server, LINGER_MS);
+    vxd_home_close(&server->home);
 }

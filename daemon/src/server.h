@@ -9,6 +9,7 @@
 #include "config.h"
 #include "endpoint.h"
 #include "hist.h"
+#include "home.h"
 #include "vx/device.h"
 #include "worker.h"
 
@@ -22,7 +23,9 @@ struct vxd_server {
     struct vx_device *device;
 
     uv_loop_t loop;
-    void *zmq;
+    /* Two contexts, so that a question need not stand behind a megabyte at ZeroMQ's own thread. */
+    void *zmq_frames, *zmq; /* of the ingest socket; of the others */
+    struct vxd_home home;
     struct vxd_endpoint endpoint[VXD_N_ENDPOINTS];
     uv_prepare_t prepare;   /* drains the sockets before the loop would block */
     uv_idle_t idle;         /* keeps the loop from blocking while there is more to drain */
