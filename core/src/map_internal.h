@@ -120,7 +120,7 @@ struct vx_map {
     pthread_rwlock_t field_lock; /* snapshot.h */
     pthread_mutex_t now_lock;
     struct vx__reader_state now; /* of small queries beside the reader */
-    pthread_mutex_t held_lock; /* sizes of scratch and held blocks, so that frees need no size */
+    pthread_mutex_t held_lock;   /* sizes of scratch and held blocks, so that frees need no size */
     struct vx__block *blocks;
 };
 

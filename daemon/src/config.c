@@ -107,8 +107,8 @@ static vx_err set_number(const struct key *key, void *out, const char *value, st
         real = strtod(value, &end);
     }
     if (!ok || *end || errno || !(real >= key->min && real <= key->max))
-        return vx_fail(detail, VX_E_INVALID, key->name, "must be %s from %.15g to %.15g, is '%.60s'",
-                       what, key->min, key->max, value);
+        return vx_fail(detail, VX_E_INVALID, key->name, "must be %s from %.15g to %.15g, is '%.60s'", what,
+                       key->min, key->max, value);
     if (key->type != REAL)
         *(uint64_t *)out = count;
     else

@@ -67,7 +67,8 @@ vx_err vxd_home_open(struct vxd_home *home, uint64_t cpu, uint64_t awake_ms, str
     pthread_cond_init(&home->asked, NULL);
     if (cpu == VXD_ANY_CPU)
         return awake_ms ? vx_fail(detail, VX_E_INVALID, "query_awake_ms", "needs a query_cpu") : VX_OK;
-    if (sched_getaffinity(0, sizeof usable, &usable) || cpu >= CPU_SETSIZE || !CPU_ISSET((size_t)cpu, &usable))
+    if (sched_getaffinity(0, sizeof usable, &usable) || cpu >= CPU_SETSIZE ||
+        !CPU_ISSET((size_t)cpu, &usable))
         return vx_fail(detail, VX_E_INVALID, "query_cpu", "the daemon may not run on processor %llu",
                        (unsigned long long)cpu);
     home->chosen = true;

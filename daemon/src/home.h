@@ -2,9 +2,9 @@
  * home.h - the processor on which questions are received and answered, where one was chosen.
  *
  * Waking a thread on another processor, and one that sleeps at that, takes several times as long as handing
- * over to a thread of the same one.  With `query_cpu` the loop and ZeroMQ's thread of the query socket live on
- * one processor; with `query_awake_ms` that is kept from sleeping for so long after a question, by a thread
- * of the lowest class (SCHED_IDLE), to which anything else there comes first.
+ * over to a thread of the same one.  With `query_cpu` the loop and ZeroMQ's thread of the query socket live
+ * on one processor; with `query_awake_ms` that is kept from sleeping for so long after a question, by a
+ * thread of the lowest class (SCHED_IDLE), to which anything else there comes first.
  *
  * Thread: the loop.
  */
@@ -32,7 +32,8 @@ struct vxd_home {
 
 /*
  * cpu: VXD_ANY_CPU for none.
- * Errors: VX_E_INVALID the daemon may not run on that processor, or awake_ms without one; VX_E_NOMEM no thread.
+ * Errors: VX_E_INVALID the daemon may not run on that processor, or awake_ms without one; VX_E_NOMEM no
+ * thread.
  */
 vx_err vxd_home_open(struct vxd_home *home, uint64_t cpu, uint64_t awake_ms, struct vx_detail *detail);
 void vxd_home_close(struct vxd_home *home);

@@ -3,8 +3,8 @@
  *
  * A query that finds the field older than esdf_period_ms waits until it is up to date.  So while queries for
  * distances come in, a field that commits have overtaken is refreshed before it is of that age, on the query
- * lane: what a query then waits for is at most the rest of a refresh, and mostly nothing.  Where a refresh takes
- * longer than the period it would only stand in the queries' way, and is left to them.
+ * lane: what a query then waits for is at most the rest of a refresh, and mostly nothing.  Where a refresh
+ * takes longer than the period it would only stand in the queries' way, and is left to them.
  *
  * Thread: the loop.
  */
@@ -22,7 +22,7 @@ struct vxd_refresh {
     struct vxd_job job;
     struct vxd_map *map;
     bool running;
-    bool behind; /* commits came that the last refresh, or the one that runs, did not see */
+    bool behind;                /* commits came that the last refresh, or the one that runs, did not see */
     uint64_t begun_ns, took_ns; /* the last one; took_ns is the worker's while it runs */
     uint64_t asked_ns;          /* when a query last was answered with distances; 0 = never */
 };

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define AT_ONCE_A_TURN_NS 500000u
-#define LONG_NS 1000000u
-#define NO_AT_ONCE_NS 100000000u
+#define LONG_NS           1000000u
+#define NO_AT_ONCE_NS     100000000u
 
 struct vxd_request *vxd_request_find(struct vxd_session *session, uint64_t req_id)
 {
@@ -237,8 +237,8 @@ void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worke
 
 /*
  * Small questions are answered here, on the loop: a worker would have to be woken, and the loop by it again,
- * which takes several times as long as the answer.  Not more of them in one turn than what others can wait for,
- * and none for a while after one that took long (the device is busy, or the processor).
+ * which takes several times as long as the answer.  Not more of them in one turn than what others can wait
+ * for, and none for a while after one that took long (the device is busy, or the processor).
  */
 static bool answer_at_once(struct vxd_request *r)
 {

@@ -70,7 +70,7 @@ struct vxd_request {
     struct vx_detail detail;
     struct vx_reply reply;
     uint64_t begun_ns, ended_ns; /* of its run */
-    struct vxd_buf *answer; /* body of the answer; may be NULL */
+    struct vxd_buf *answer;      /* body of the answer; may be NULL */
     size_t answer_sent;
     uint64_t counted_bytes; /* of server->transfer_bytes */
 

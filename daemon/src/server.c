@@ -20,7 +20,7 @@ enum {
     SPIN_PROCESSORS = 4 /* with fewer, a spinning loop takes time from whom it waits for */
 };
 #define FLUSH_GRACE_NS 3000000000u
-#define SPIN_NS 50000u
+#define SPIN_NS        50000u
 
 /* ------------------------------------------------------------------ draining the sockets */
 
@@ -225,10 +225,11 @@ static vx_err open_handles(struct vxd_server *server)
         VX_TRY_RET(watch(server, &server->endpoint[i]));
     if (uv_prepare_init(loop, &server->prepare) || uv_idle_init(loop, &server->idle) ||
         uv_timer_init(loop, &server->tick) || uv_timer_init(loop, &server->retry) ||
-        uv_timer_init(loop, &server->refresh) || uv_timer_init(loop, &server->last_resort) || uv_signal_init(loop, &server->sigterm) ||
-        uv_signal_init(loop, &server->sigint))
+        uv_timer_init(loop, &server->refresh) || uv_timer_init(loop, &server->last_resort) ||
+        uv_signal_init(loop, &server->sigterm) || uv_signal_init(loop, &server->sigint))
         return VX_E_NOMEM;
-    server->prepare.data = server->tick.data = server->refresh.data = server->sigterm.data = server->sigint.data = server;
+    server->prepare.data = server->tick.data = server->refresh.data = server->sigterm.data =
+        server->sigint.data = server;
     if (uv_prepare_start(&server->prepare, on_prepare) ||
         uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS) ||
         uv_signal_start(&server->sigterm, on_signal, SIGTERM) ||

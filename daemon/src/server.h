@@ -38,7 +38,6 @@ struct vxd_server {
     struct vxd_worker misc;  /* jobs that belong to no map */
     struct vxd_worker spool; /* reads and writes files of exports and imports */
     struct vxd_worker stage; /* checks and copies what frames carry, in order of arrival */
-    uint32_t n_staging;      /* jobs there */
 
     struct vxd_session *sessions[VXD_SESSION_BUCKETS];
     uint32_t n_sessions;

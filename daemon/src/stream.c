@@ -45,6 +45,14 @@ static vx_err get(struct vxd_map *map, uint64_t id, struct vxd_stream **out, str
     return VX_OK;
 }
 
+bool vxd_stream_is_unsettled(const struct vxd_map *map, uint64_t id)
+{
+    const struct vxd_stream *s = map->streams;
+    while (s && s->id != id)
+        s = s->next;
+    return s && !s->session && s->n_staging;
+}
+
 vx_err vxd_stream_open(struct vxd_session *session, struct vxd_map *map, uint64_t id, struct vxd_stream **out,
                        struct vx_detail *detail)
 {
@@ -293,6 +301,7 @@ void vxd_frame_hold(struct vxd_frame *frame)
     stream->map->server->staging_bytes += frame->n_bytes;
     ++stream->map->n_waiting_frames;
     ++stream->map->n_requests;
+    ++stream->n_staging;
     ++stream->n_inflight;
     stream->inflight_bytes += frame->n_bytes;
 }

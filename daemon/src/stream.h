@@ -23,7 +23,8 @@ struct vxd_stream {
 
     uint32_t credit_frames;
     uint64_t credit_bytes;
-    uint32_t n_inflight; /* accepted, not yet done */
+    uint32_t n_staging;  /* being checked and copied: whether they are accepted is not known yet */
+    uint32_t n_inflight; /* those and the accepted ones that are not done */
     uint64_t inflight_bytes;
     struct vxd_frame *waiting; /* `latest`: the one that a newer may replace */
     uint64_t last_seq;
@@ -65,6 +66,9 @@ struct vxd_frame {
  */
 vx_err vxd_stream_open(struct vxd_session *session, struct vxd_map *map, uint64_t id, struct vxd_stream **out,
                        struct vx_detail *detail);
+/* True when somebody left the stream with frames that are being staged: it can't be opened before that is
+ * over, since its last seq is not known. */
+bool vxd_stream_is_unsettled(const struct vxd_map *map, uint64_t id);
 /* The session's stream of that number, or NULL. */
 struct vxd_stream *vxd_stream_find(struct vxd_session *session, uint64_t id);
 /* The session leaves its streams; frames under way are still integrated. */

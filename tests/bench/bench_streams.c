@@ -29,7 +29,7 @@ struct options {
     const char *workload, *daemon, *backend;
     double voxel_m, seconds, rate_hz, query_rate_hz;
     uint64_t n_streams, n_points, n_frames;
-    uint64_t spin_us, awake_ms;          /* of the asker; of the daemon */
+    uint64_t spin_us, awake_ms;        /* of the asker; of the daemon */
     const char *query_cpu, *asker_cpu; /* NULL: any */
 };
 
@@ -465,13 +465,14 @@ static void print_figures(const struct vxc_map_info *info, const char *server, c
     printf("{\"bench\":\"streams\",\"workload\":");
     const char *slash = strrchr(run.o.workload, '/');
     bench_json_string(stdout, slash ? slash + 1 : run.o.workload);
-    printf(",\"voxel_m\":%.9g,\"streams\":%llu,\"rate_hz\":%.9g,\"seconds\":%.9g,\"points\":%llu,"
-           "\"query_rate_hz\":%.9g,\"spin_us\":%llu,\"asker_cpu\":\"%s\",\"query_cpu\":\"%s\",\"awake_ms\":%llu,"
-           "\"backend\":\"%s\",\"server\":",
-           run.o.voxel_m, (unsigned long long)run.o.n_streams, run.o.rate_hz, run.o.seconds,
-           (unsigned long long)run.o.n_points, run.o.query_rate_hz, (unsigned long long)run.o.spin_us,
-           run.o.asker_cpu ? run.o.asker_cpu : "any", run.o.query_cpu ? run.o.query_cpu : "any",
-           (unsigned long long)run.o.awake_ms, run.o.backend);
+    printf(
+        ",\"voxel_m\":%.9g,\"streams\":%llu,\"rate_hz\":%.9g,\"seconds\":%.9g,\"points\":%llu,"
+        "\"query_rate_hz\":%.9g,\"spin_us\":%llu,\"asker_cpu\":\"%s\",\"query_cpu\":\"%s\",\"awake_ms\":%llu,"
+        "\"backend\":\"%s\",\"server\":",
+        run.o.voxel_m, (unsigned long long)run.o.n_streams, run.o.rate_hz, run.o.seconds,
+        (unsigned long long)run.o.n_points, run.o.query_rate_hz, (unsigned long long)run.o.spin_us,
+        run.o.asker_cpu ? run.o.asker_cpu : "any", run.o.query_cpu ? run.o.query_cpu : "any",
+        (unsigned long long)run.o.awake_ms, run.o.backend);
     bench_json_string(stdout, server);
     print_latency("query_ms", &asker.latency);
     print_latency("newest_frame_is_old_ms", &asker.stale);

@@ -3,11 +3,10 @@
  *
  * It maps nothing.  What it answers is fixed, so that a test can tell whether bytes arrived in order, and it
  * can be made to stand still: work on a map whose name begins with "gated" waits until the file named by
- * FAKE_CORE_GATE exists (or until it is cancelled), "boxgate..." lets only boxes wait, "slowgate..." all queries
- * but small ones about points.  Other names with a
- * meaning: "nomem..." can't be created, "full..." refuses every frame, "broken..." has a device error at the
- * first one, "bigmesh..." has a mesh of several parts, "bigfile..." is exported to a file of several.  An
- * import takes what an export gives.
+ * FAKE_CORE_GATE exists (or until it is cancelled), "boxgate..." lets only boxes wait, "slowgate..." all
+ * queries but small ones about points.  Other names with a meaning: "nomem..." can't be created, "full..."
+ * refuses every frame, "broken..." has a device error at the first one, "bigmesh..." has a mesh of several
+ * parts, "bigfile..." is exported to a file of several.  An import takes what an export gives.
  */
 #include "vx/map.h"
 #include "vx/mesh.h"

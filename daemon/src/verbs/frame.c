@@ -268,7 +268,7 @@ static vx_err own_data(struct vxd_frame *f, struct vx_detail *detail)
 }
 
 /* On the stage's thread: what goes through every byte of it.  Of its stream it reads what stays while it has
- * frames here (open_stream.c). */
+ * frames here: nobody opens it (vxd_stream_is_unsettled). */
 static vx_err stage(struct vxd_frame *f)
 {
     for (uint32_t i = 0; i < f->n_payloads; ++i)
@@ -289,9 +289,8 @@ static void stage_run(struct vxd_job *job)
 static void stage_done(struct vxd_job *job)
 {
     struct vxd_frame *f = (struct vxd_frame *)job;
-    struct vxd_server *server = f->stream->map->server;
-    vxd_server_job_done(server);
-    --server->n_staging;
+    vxd_server_job_done(f->stream->map->server);
+    --f->stream->n_staging;
     if (f->err == VX_OK)
         f->err = check_late(f->stream, f->header->frame, &f->detail);
     vxw_header_free(f->header);
@@ -332,7 +331,6 @@ static vx_err accept_frame(struct vxd_session *session, struct vxd_stream *strea
     vxd_frame_hold(f);
     f->job.run = stage_run;
     f->job.done = stage_done;
-    ++server->n_staging;
     vxd_server_push(server, &server->stage, &f->job);
     return VX_OK;
 }

@@ -68,7 +68,8 @@ static void answer(struct vxd_session *session, uint64_t req_id, const struct vx
     vxd_send(session, &header, NULL, 0, 0);
 }
 
-static void open_stream(struct vxd_server *server, struct vxd_session *session, const vxw_header *asked)
+/* False when that must wait, and nothing was sent. */
+static bool open_stream(struct vxd_server *server, struct vxd_session *session, const vxw_header *asked)
 {
     const Voxeld__V1__OpenStream *open = asked->open_stream;
     struct vx_detail detail = {{0}, {0}};
@@ -77,17 +78,20 @@ static void open_stream(struct vxd_server *server, struct vxd_session *session, 
     vx_err err = check(server, open, &detail);
     if (err == VX_OK)
         err = vxd_map_find(server, &open->map, &map, &detail);
+    if (err == VX_OK && vxd_stream_is_unsettled(map, open->stream))
+        return false;
     if (err == VX_OK)
         err = vxd_stream_open(session, map, open->stream, &stream, &detail);
     if (err != VX_OK) {
         vxd_send_error(session, asked->req_id, err, &detail);
-        return;
+        return true;
     }
     take(stream, open);
     vxd_log(VXD_LOG_INFO, "stream_open", "session=%llu map=%s stream=%llu last_seq=%llu",
             (unsigned long long)session->serial, map->name, (unsigned long long)stream->id,
             (unsigned long long)stream->last_seq);
     answer(session, asked->req_id, stream);
+    return true;
 }
 
 /* ------------------------------------------------------------------ behind frames that are being staged */
@@ -112,21 +116,19 @@ static void open_done(struct vxd_job *job)
     struct vxd_server *server = o->server;
     struct vxd_session *session = vxd_session_find(server, o->endpoint, &o->peer);
     vxd_server_job_done(server);
-    --server->n_staging;
-    if (session && session->serial == o->serial && !session->doomed)
-        open_stream(server, session, o->header);
+    if (session && session->serial == o->serial && !session->doomed &&
+        !open_stream(server, session, o->header)) {
+        vxd_server_push(server, &server->stage, &o->job); /* more came before the stream was left */
+        return;
+    }
     vxw_header_free(o->header);
     free(o);
 }
 
-/* Whether the frames of a stream that somebody left are accepted is known once they are staged, so opening it
- * waits for that: the last seq that it answers must hold. */
 void vxd_verb_open_stream(struct vxd_server *server, struct vxd_session *session, struct vxd_in *in)
 {
-    if (!server->n_staging) {
-        open_stream(server, session, in->header);
+    if (open_stream(server, session, in->header))
         return;
-    }
     struct open_job *o = calloc(1, sizeof *o);
     if (!o) {
         vxd_send_error(session, in->header->req_id, VX_E_NOMEM, NULL);
@@ -140,6 +142,5 @@ void vxd_verb_open_stream(struct vxd_server *server, struct vxd_session *session
     in->header = NULL;
     o->job.run = open_run;
     o->job.done = open_done;
-    ++server->n_staging;
     vxd_server_push(server, &server->stage, &o->job);
 }

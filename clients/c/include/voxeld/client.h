@@ -43,8 +43,8 @@ struct vxc_connect_options {
     const char *name;            /* of this program, for the daemon's log; NULL = "libvoxeld-client" */
     uint32_t connect_timeout_ms; /* for the daemon's first answer; 0 = 3000 */
     uint32_t timeout_ms;         /* for a call without any progress; 0 = 600000 */
-    /* For so long after a question the caller's thread looks for the answer without sleeping: being woken on an
-     * idle machine can take as long as the answer.  0 = it sleeps at once. */
+    /* For so long after a question the caller's thread looks for the answer without sleeping: being woken on
+     * an idle machine can take as long as the answer.  0 = it sleeps at once. */
     uint32_t spin_us;
 };
 
