@@ -10,11 +10,6 @@ static uint64_t period_ns(const struct vxd_map *map)
     return map->server->config.esdf_period_ms * 1000000;
 }
 
-void vxd_refresh_asked(struct vxd_map *map)
-{
-    map->refresh.asked_ns = vxd_now_ns();
-}
-
 static void run(struct vxd_job *job)
 {
     struct vxd_refresh *r = (struct vxd_refresh *)job;
@@ -27,15 +22,19 @@ static void run(struct vxd_job *job)
     r->took_ns = vxd_now_ns() - r->begun_ns;
 }
 
-/* When a field that is behind is refreshed: with a quarter of its period left, or what a refresh may need. */
-static uint64_t due_ns(const struct vxd_map *map)
+/*
+ * When a field that is behind is refreshed: right behind an answer once five eighths of its period are over,
+ * since who asks at regular times asks again when it is done; else with an eighth left, or what a refresh may
+ * need.
+ */
+static uint64_t due_ns(const struct vxd_map *map, bool answered)
 {
     const struct vxd_refresh *r = &map->refresh;
-    const uint64_t period = period_ns(map), most = period / 2;
-    uint64_t ahead = period / 4;
+    const uint64_t period = period_ns(map), most = period / 8 * 3;
+    uint64_t ahead = period / 8;
     if (2 * r->took_ns > ahead)
         ahead = 2 * r->took_ns < most ? 2 * r->took_ns : most;
-    return r->begun_ns + period - ahead;
+    return r->begun_ns + period - (answered ? most : ahead);
 }
 
 static bool is_worth_it(const struct vxd_map *map, uint64_t now)
@@ -50,8 +49,8 @@ static bool is_worth_it(const struct vxd_map *map, uint64_t now)
 
 static void done(struct vxd_job *job);
 
-/* Begins, or sees to it that vxd_refresh_on_time will. */
-static void begin(struct vxd_map *map)
+/* Begins, or sees to it that vxd_refresh_on_time will.  answered: a query was, just now. */
+static void begin(struct vxd_map *map, bool answered)
 {
     struct vxd_refresh *r = &map->refresh;
     const uint64_t now = vxd_now_ns();
@@ -61,9 +60,10 @@ static void begin(struct vxd_map *map)
         r->behind = false;
         return;
     }
-    const uint64_t due = due_ns(map);
+    const uint64_t due = due_ns(map, answered);
     if (now < due) {
-        vxd_server_refresh_in(map->server, due - now);
+        if (!answered) /* else a commit has seen to that */
+            vxd_server_refresh_in(map->server, due - now);
         return;
     }
     r->map = map;
@@ -82,7 +82,7 @@ static void done(struct vxd_job *job)
     struct vxd_map *map = r->map;
     vxd_server_job_done(map->server);
     r->running = false;
-    begin(map);
+    begin(map, false);
     --map->n_requests;
     vxd_map_released(map);
 }
@@ -90,11 +90,17 @@ static void done(struct vxd_job *job)
 void vxd_refresh_after_commit(struct vxd_map *map)
 {
     map->refresh.behind = true;
-    begin(map);
+    begin(map, false);
+}
+
+void vxd_refresh_asked(struct vxd_map *map)
+{
+    map->refresh.asked_ns = vxd_now_ns();
+    begin(map, true);
 }
 
 void vxd_refresh_on_time(struct vxd_server *server)
 {
     for (struct vxd_map *map = server->maps; map; map = map->next)
-        begin(map);
+        begin(map, false);
 }

@@ -27,7 +27,7 @@ struct vxd_refresh {
     uint64_t asked_ns;          /* when a query last was answered with distances; 0 = never */
 };
 
-/* A query of the map was answered with distances. */
+/* A query of the map was answered with distances; that has been sent. */
 void vxd_refresh_asked(struct vxd_map *map);
 /* The map has a new epoch: has its field refreshed, now or in time, if that is worth it. */
 void vxd_refresh_after_commit(struct vxd_map *map);
