@@ -13,6 +13,7 @@ static struct vxd_peer admin, ingest;
 static void set_up(void)
 {
     fake_gate_shut();
+    proc.yaml = NULL; /* a test may have had its own */
     vxd_proc_start(&proc, "voxeld_fake", NULL);
     vxd_peer_hello(&admin, &proc, "admin");
     vxd_peer_hello(&ingest, &proc, "ingest");

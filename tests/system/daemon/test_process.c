@@ -16,6 +16,7 @@ static struct vxd_proc proc;
 static void set_up(void)
 {
     fake_gate_shut();
+    proc.yaml = NULL; /* a test may have had its own */
     vxd_proc_start(&proc, "voxeld_fake", NULL);
 }
 
