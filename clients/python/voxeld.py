@@ -94,6 +94,7 @@ def _enum(name):
 _SENSORS, _ = _enum("Sensor")
 _CHANNELS, _ = _enum("Channel")
 _READINGS, _ = _enum("Reading")
+_WEIGHTINGS = ("default", "inverse_square", "constant")  # by their numbers on the wire
 _, _CODES = _enum("Code")
 _, _WARNINGS = _enum("Warning")
 _ACK_RECEIVED = _enum("AckLevel")[0]["ACK_RECEIVED"]
@@ -386,15 +387,18 @@ class Client:
     # ------------------------------------------------------------------------------------------------ maps
 
     def create_map(self, name, voxel_size_m, mode="tsdf", origin_m=(0, 0, 0), **parameters):
-        """Makes an empty map and returns its info.  parameters: other fields of MapParams, such as colour=True."""
+        """Makes an empty map and returns its info.  parameters: other fields of MapParams, such as colour=True;
+        weighting="inverse_square" (16 up to 1 m of depth, 1 from 4 m on) or "constant" (1), else the daemon's default."""
         header = _Header()
         header.map_create.map = name.encode()
         params = header.map_create.params
         params.voxel_size_m = voxel_size_m
         params.mode = {"tsdf": 0, "occupancy": 1}[mode]
         params.origin_m.x, params.origin_m.y, params.origin_m.z = origin_m
+        if parameters.get("weighting", "default") not in _WEIGHTINGS:
+            raise ValueError(f"weighting is inverse_square or constant, not {parameters['weighting']!r}")
         for key, value in parameters.items():
-            setattr(params, key, value)
+            setattr(params, key, _WEIGHTINGS.index(value) if key == "weighting" else value)
         return self._info_of(self._call("admin", header, "map_info_reply")[0])
 
     def delete_map(self, name):
@@ -436,6 +440,7 @@ class Client:
             "voxel_size_m": info.params.voxel_size_m,
             "origin_m": vector(info.params.origin_m),
             "mode": ("tsdf", "occupancy")[info.params.mode],
+            "weighting": _WEIGHTINGS[info.params.weighting],
             "colour": info.params.colour,
             "label": info.params.label,
             "frames": info.n_frames,

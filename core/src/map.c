@@ -41,6 +41,9 @@ static vx_err check_params(const struct vx_map_params *p, struct vx_detail *deta
                            p->origin_m[k]);
     if (p->mode != VX_TSDF && p->mode != VX_OCCUPANCY)
         return vx_fail(detail, VX_E_INVALID, "mode", "must be tsdf or occupancy");
+    if (p->weighting != VX_WEIGHT_INVERSE_SQUARE && p->weighting != VX_WEIGHT_CONSTANT)
+        return vx_fail(detail, VX_E_INVALID, "weighting", "must be inverse_square or constant, got %d",
+                       (int)p->weighting);
     if (!(p->truncation_voxels >= 1 && p->truncation_voxels <= 16))
         return vx_fail(detail, VX_E_INVALID, "truncation_voxels", "must be 1 to 16, got %g",
                        p->truncation_voxels);

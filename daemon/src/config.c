@@ -22,6 +22,7 @@ struct key {
 
 static const char *const backends[] = {"auto", "cpu", "cuda", "guard", NULL};
 static const char *const levels[] = {"error", "warn", "info", "debug", NULL};
+static const char *const weightings[] = {"inverse_square", "constant", NULL};
 
 #define AT(member) offsetof(struct vxd_config, member)
 #define GIB        1073741824.0
@@ -52,6 +53,7 @@ static const struct key keys[] = {
     {"limits.transfer_idle_s", COUNT, AT(limits.transfer_idle_s), 1, 86400, NULL, "60"},
     {"limits.upload_parts", COUNT, AT(limits.upload_parts), 1, 64, NULL, "8"},
     {"limits.egress_bytes", COUNT, AT(limits.egress_bytes), 2097152, GIB, NULL, "8388608"},
+    {"map_defaults.weighting", WORD, AT(map_defaults.weighting), 0, 0, weightings, "inverse_square"},
     {"map_defaults.truncation_voxels", REAL, AT(map_defaults.truncation_voxels), 1, 16, NULL, "3"},
     {"map_defaults.esdf_max_distance_m", REAL, AT(map_defaults.esdf_max_distance_m), 0, 6300, NULL, "0"},
     {"map_defaults.frame_budget_bytes", COUNT, AT(map_defaults.frame_budget_bytes), 0, 64 * TIB, NULL, "0"},

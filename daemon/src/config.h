@@ -34,6 +34,7 @@ struct vxd_limits {
 };
 
 struct vxd_map_defaults {
+    int weighting; /* enum vx_weighting */
     double truncation_voxels;
     double esdf_max_distance_m;
     uint64_t frame_budget_bytes;

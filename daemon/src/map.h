@@ -57,9 +57,10 @@ void vxd_maps_destroy_all(struct vxd_server *server);
 /* Fills a wire MapState; it points into *map and *reply.  reply may be NULL: as of the last commit, no
  * distances. */
 void vxd_map_state_fill(const struct vxd_map *map, const struct vx_reply *reply, Voxeld__V1__MapState *out);
-/* Parameters of a new map: the wire's, the defaults where it says 0 or is NULL. */
-void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__V1__MapParams *wire,
-                         struct vx_map_params *out);
+/* Parameters of a new map: the wire's, the defaults where it says 0 or is NULL.
+ * Errors: VX_E_INVALID params.weighting. */
+vx_err vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__V1__MapParams *wire,
+                           struct vx_map_params *out, struct vx_detail *detail);
 /* Takes in what a commit changed.  frame: it integrated one, else it emptied the map. */
 void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp_ns, bool frame);
 

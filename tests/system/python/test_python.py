@@ -1,4 +1,5 @@
 """The Python client against a real daemon: the same map as voxelctl makes, answers, refusals, credits, a daemon that dies."""
+import json
 import os
 import re
 import shutil
@@ -174,6 +175,23 @@ def same_answers_as_voxelctl(client):
     refused("FAILED", "no map", client.mesh, "nosuch", path)
 
 
+def weightings(client):
+    """What a reading at 1.5 m weighs, by the map."""
+    refused("ValueError", "is inverse_square or constant, not 'even'", client.create_map, "x", voxel_size_m=1, weighting="even")
+    header = voxeld._Header()
+    header.map_create.map = b"x"
+    header.map_create.params.voxel_size_m = 1
+    header.map_create.params.weighting = 3
+    refused("INVALID_ARGUMENT", "params.weighting", client._call, "admin", header, "map_info_reply")
+    weighting = [client.create_map(f"w{i}", 0.05, **given)["weighting"] for i, given in enumerate(({}, {"weighting": "constant"}))]
+    for i in range(2):
+        with client.stream_depth(f"w{i}", 50, 50, 31.5, 23.5) as stream:
+            stream.send(numpy.full((48, 64), 1500, dtype=numpy.uint16), numpy.eye(4))
+        weighting.append(json.loads(ctl("--json", "explain", f"w{i}", "0", "0", "1.5"))["weight"])
+        client.delete_map(f"w{i}")
+    check(weighting == ["inverse_square", "constant", 7, 1], f"weighting: {weighting}")
+
+
 def refusals(client):
     refused("NOT_FOUND", "map", client.info, "nosuch")
     refused("NOT_FOUND", "map", client.stream_depth, "nosuch", 50, 50, 31.5, 23.5)
@@ -281,6 +299,7 @@ def main():
     golden()
     same_map_as_voxelctl(client)
     same_answers_as_voxelctl(client)
+    weightings(client)
     refusals(client)
     backpressure(client)
     examples(client)
