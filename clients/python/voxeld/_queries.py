@@ -119,13 +119,7 @@ class Tints(wire.OfMap, collections.namedtuple("Tints", "colour label weight con
 
 
 class Queries:
-    """Questions to a map.  Everywhere: world coordinates in metres, arrays of any real type; batches of any size (more than
-    the daemon takes at once travel as several requests, of which no later one is answered from an older epoch; `map` is then
-    that of the last); an empty batch has an empty answer.  Points and spheres that are not finite are answered UNKNOWN with
-    IS_OUTSIDE; other input that makes no sense raises BadInput.
-
-    min_epoch: answer from this epoch or a newer one, as an Ack's or Stream.epoch; None: the newest; 0: any that is at hand.
-    """
+    """The client's questions; Client says what holds for all of them."""
 
     def _rows_of(self, kind, name, places, items, answer, min_epoch, common=b"", **fields):
         """One question for all items [n][..]: its answers as one structured array, and the MapState.

@@ -172,7 +172,7 @@ def slices(client):
     points = client.query_points("lab", numpy.stack([-1 + 0.05 * (x + 0.5), -0.5 + 0.05 * (y + 0.5), numpy.full(x.shape, 1.47)], axis=-1).reshape(-1, 3))
     same(1 << points.state, a.states.ravel(), "a slice's states and those of points")
     check(a.epoch == 4 and a.cell_m == 0.05 and a.origin_m == (-1, -0.5), f"facts of a slice: {a[3:]}")
-    refused("BadInput", "max_z_m|has type", client.query_slice, "lab", "low")
+    refused("BadInput", "min_z_m: ", client.query_slice, "lab", "low")
     refused("INVALID_ARGUMENT", "heights", client.query_slice, "lab", 1, 0)
     refused("RESOURCE_EXHAUSTED", "more than the daemon answers at once", client.query_slice, "lab", 0, shape=(10**5, 10**5))
     refused("BadInput", "two whole numbers", client.query_slice, "lab", 0, shape=(1, -1))
