@@ -65,6 +65,9 @@ class Client(Connection, Maps, Queries, Meshes):
             raise BadInput("elevation_rad must be finite and within -pi/2 .. pi/2: radians, not degrees", "elevation_rad")
         if steps.size and not ((steps > 0).all() or (steps < 0).all()):
             raise BadInput("elevation_rad must rise, or fall, from row to row", "elevation_rad")
+        for field, value in (("first_azimuth_rad", first_azimuth_rad), ("azimuth_span_rad", azimuth_span_rad), ("azimuth_step_rad", azimuth_step_rad)):
+            if value is not None and numbers(value, field).ndim:
+                raise BadInput(f"{field} is one number", field)
         model = {"elevation_rad": elevation, "first_azimuth_rad": first_azimuth_rad, "azimuth_span_rad": azimuth_span_rad,
                  "azimuth_step_rad": azimuth_step_rad}
         return Stream(self, name, "range", model, invalid_zero=invalid_zero, intensity_white=intensity_white, **options)

@@ -212,7 +212,7 @@ class Queries:
             raise BadInput(f"a robot has 1 to {_MOST_SPHERES} spheres, got {len(robot)}", "robot")
         poses = poses_of(paths, "paths", positions=True)
         if poses.ndim == 2:
-            poses = poses[None]
+            poses = poses[None] if len(poses) else poses.reshape(0, 1, 7)
         if poses.ndim != 3:
             raise BadInput(f"paths are [n][w] poses, not {list(poses.shape[:-1])}", "paths")
         if not 1 <= poses.shape[1] <= _MOST_WAYPOINTS:

@@ -1,5 +1,6 @@
 """Frames of a sensor on their way into a map."""
 import collections
+import contextlib
 import operator
 import secrets
 import time
@@ -16,7 +17,7 @@ _WARNINGS = {
     "EMPTY": "a frame had no reading that can be used",
     "UNUSED_CHANNEL": "a frame brought colours or labels, and the map keeps none (create_map: colour=True, label=True)",
 }
-_SLICE_MS, _NO_CREDIT_S, _MOST_POSES = 50, 5, 64
+_SLICE_MS, _MOST_POSES = 50, 64
 
 
 class Ack(wire.OfMap, collections.namedtuple("Ack", "seq readings warnings superseded map")):
@@ -58,6 +59,7 @@ class Stream:
             self.close()
             raise
         self._credit_frames, self._credit_bytes = answer.credit_frames, answer.credit_bytes
+        self._most_bytes = answer.credit_bytes
         self._seq = answer.last_seq
 
     def __enter__(self):
@@ -68,6 +70,10 @@ class Stream:
             if kind is None:
                 self.flush()
         finally:
+            self.close()
+
+    def __del__(self):
+        with contextlib.suppress(Exception):  # the interpreter may be ending
             self.close()
 
     def close(self):
@@ -181,6 +187,9 @@ class Stream:
 
     def _send(self, frame, payloads):
         n_bytes = sum(map(len, payloads))
+        if n_bytes > self._most_bytes:
+            raise wire.Error("RESOURCE_EXHAUSTED", f"the frame has {n_bytes} bytes, the daemon gives a stream credit for {self._most_bytes}: "
+                             "thin it out, or send it as several", "readings")
         self._await(lambda: self._credit_frames > 0 and self._credit_bytes >= n_bytes, n_bytes)
         self._seq += 1
         self._credit_frames -= 1
@@ -207,10 +216,6 @@ class Stream:
             if state != seen:
                 since, seen = time.monotonic(), state
             idle_s = time.monotonic() - since
-            if n_bytes > self._credit_bytes and self._credit_frames > 0 and not self._waiting and idle_s > _NO_CREDIT_S:
-                raise wire.Error(
-                    "RESOURCE_EXHAUSTED", f"the frame has {n_bytes} bytes, the daemon gives a stream credit for {self._credit_bytes}", "data"
-                )
             if idle_s > self.client.timeout_s:
                 raise wire.Timeout(f"the daemon has taken no frame for {self.client.timeout_s:g} s")
             self.client._wait(_SLICE_MS)

@@ -257,6 +257,9 @@ def daemon_dies(client):
     with client.stream_depth("again", 50, 50, 31.5, 23.5) as stream:
         stream.send(image, numpy.eye(4))
     check(client.info("again")["frames"] == 1, "a stream after the daemon was started again")
+    with voxeld.Client() as other:
+        other.ping()
+    refused("UNAVAILABLE", "this client was closed", other.maps)
 
 
 def main(client):

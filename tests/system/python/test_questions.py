@@ -140,6 +140,7 @@ def robots(client):
     check(wanted.sphere.tolist() == [-1] and abs(wanted.clearance_m[0] - 0.35) < 0.06, f"a line before the box: {wanted}")
     check(client.query_robot("lab", 0.1, matrices).sphere.shape == (3,), "poses as matrices")
     check(client.query_paths("lab", 0.1, numpy.zeros((0, 3, 7))).sphere.shape == (0,), "no paths")
+    check(len(client.query_paths("lab", 0.1, []).sphere) == len(client.query_robot("lab", 0.1, []).sphere) == 0, "no poses")
     refused("BadInput", "1 to 4096 spheres", client.query_paths, "lab", numpy.zeros((0, 4)), line)
     refused("BadInput", "1 to 4096 way-points", client.query_paths, "lab", 0.1, numpy.zeros((1, 0, 3)))
     refused("BadInput", "unknown is one of report, free, occupied; not 'no'", client.query_paths, "lab", 0.1, line, unknown="no")
