@@ -271,6 +271,7 @@ def files(client):
         done = client.export_map("lab", ours, format=form)
         ctl("map", "export", "lab", "--format", form, "-o", theirs)
         check(filecmp.cmp(ours, theirs, shallow=False) and done.n_bytes == os.path.getsize(ours) and done.epoch == 4, f"{form}: {done}")
+    check(os.path.getsize(os.path.join(WORK, "p.nvdb")) > 1 << 20, "the file is too small to travel in parts")
     info = client.import_map("copy", os.path.join(WORK, "p.nvdb"))
     check(client.digest("copy") == client.digest("lab") and info["colour"] and info["voxels"] == client.info("lab")["voxels"], "the copy differs")
     refused("ALREADY_EXISTS", "map", client.import_map, "copy", os.path.join(WORK, "p.nvdb"))
