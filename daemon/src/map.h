@@ -24,11 +24,12 @@ struct vxd_map {
     uint32_t n_requests;       /* that hold it */
     uint32_t n_waiting_frames; /* accepted, not yet done */
     uint64_t n_refused;        /* frames refused before they reached the core */
+    uint64_t no_at_once_ns;    /* until then the loop answers no query itself */
     struct vxd_refresh refresh;
     struct vxd_request *deleter;
     struct vxd_stream *streams;
     uint32_t n_streams;
-    struct vxd_hist hist[VXD_N_WORK];
+    struct vxd_latency latency[VXD_N_WORK];
 };
 
 /*

@@ -43,6 +43,9 @@ struct vxc_connect_options {
     const char *name;            /* of this program, for the daemon's log; NULL = "libvoxeld-client" */
     uint32_t connect_timeout_ms; /* for the daemon's first answer; 0 = 3000 */
     uint32_t timeout_ms;         /* for a call without any progress; 0 = 600000 */
+    /* For so long after a question the caller's thread looks for the answer without sleeping: being woken on
+     * an idle machine can take as long as the answer.  0 = it sleeps at once. */
+    uint32_t spin_us;
 };
 
 /* The daemon's folder when none is given: $VOXELD_IPC_DIR, else /run/voxeld. */
@@ -538,9 +541,12 @@ void vxc_mesh_unfollow(struct vxc_mesh_follower *follower);
 /* ------------------------------------------------------------------ the daemon */
 
 struct vxc_latency {
-    const char *work; /* "frame", "points", "spheres", "rays", "mesh" */
+    const char *work; /* "frame", "points", "spheres", "rays", "mesh", "planning" */
     uint64_t n;
     double mean_us, p50_us, p99_us, max_us;
+    /* Its parts: until it ran, while it ran, until the answer was with its socket. */
+    double wait_p50_us, wait_p99_us, run_p50_us, run_p99_us, reply_p50_us, reply_p99_us;
+    uint64_t n_at_once; /* answered by the daemon's loop itself */
 };
 
 struct vxc_code_count {
