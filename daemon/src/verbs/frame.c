@@ -179,15 +179,6 @@ static vx_err check_order(const struct vxd_stream *stream, const Voxeld__V1__Fra
     return VX_OK;
 }
 
-/* Once more when it is staged: what has changed meanwhile. */
-static vx_err check_late(const struct vxd_stream *stream, const Voxeld__V1__Frame *wire,
-                         struct vx_detail *detail)
-{
-    if (stream->map->state != VXD_MAP_LIVE)
-        return vx_fail(detail, VX_E_NOT_FOUND, "stream", "its map is being deleted");
-    return check_order(stream, wire, detail);
-}
-
 /* What needs no look at the readings. */
 static vx_err check(const struct vxd_stream *stream, struct vxd_in *in, struct vx_frame *frame,
                     struct vx_detail *detail)
@@ -197,7 +188,9 @@ static vx_err check(const struct vxd_stream *stream, struct vxd_in *in, struct v
         return vx_fail(detail, VX_E_UNAVAILABLE, "", "the daemon is shutting down");
     if (in->n_payloads < 1)
         return vx_fail(detail, VX_E_INVALID, "payloads", "a frame has one payload, and one for each channel");
-    VX_TRY_RET(check_late(stream, in->header->frame, detail));
+    if (stream->map->state != VXD_MAP_LIVE)
+        return vx_fail(detail, VX_E_NOT_FOUND, "stream", "its map is being deleted");
+    VX_TRY_RET(check_order(stream, in->header->frame, detail));
     VX_TRY_RET(take_frame(stream, in, frame, detail));
     VX_TRY_RET(check_channels(in, frame, detail));
     if (server->staging_bytes + payload_bytes(in) > server->config.limits.staging_bytes)
@@ -292,7 +285,7 @@ static void stage_done(struct vxd_job *job)
     vxd_server_job_done(f->stream->map->server);
     --f->stream->n_staging;
     if (f->err == VX_OK)
-        f->err = check_late(f->stream, f->header->frame, &f->detail);
+        f->err = check_order(f->stream, f->header->frame, &f->detail); /* others were accepted meanwhile */
     vxw_header_free(f->header);
     f->header = NULL;
     if (f->err == VX_OK)

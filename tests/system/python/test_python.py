@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 
 import numpy
 
@@ -184,6 +185,14 @@ def refusals(client):
         stream.send(image, numpy.eye(4), 4, weight=numpy.full((48, 64), -0.5))
         refused("INVALID_ARGUMENT", "a weight is 0 .not used. to", stream.flush)
     check(acks[0].warnings == [] and acks[1].readings["zero"] == acks[2].readings["zero"] == 48 * 64, f"channels: {acks}")
+    check(stream.warnings == {"EMPTY": 2}, f"warnings: {stream.warnings}")
+    # Millimetres as floats, and colours that nobody keeps, are told.
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with client.stream_depth("far", 50, 50, 31.5, 23.5) as stream:
+            for i in range(3):
+                stream.send(1000 * image, (5e5, 4e6, 0, 0, 0, 0, 1), 100 + i, colour=numpy.zeros((48, 64, 3)))
+    check(stream.warnings == {"ALL_BEYOND": 3, "UNUSED_CHANNEL": 3} and len(told) == 2, f"{stream.warnings}, {[str(w.message) for w in told]}")
     check(acks[3].readings["used"] == 48 * 64 and len(acks) == 4, f"weights: {acks}")
     check('"label":4' in ctl("--json", "explain", "tinted", "0", "0", "2"), "the label is not in the map")
 
@@ -248,6 +257,9 @@ def daemon_dies(client):
     with client.stream_depth("again", 50, 50, 31.5, 23.5) as stream:
         stream.send(image, numpy.eye(4))
     check(client.info("again")["frames"] == 1, "a stream after the daemon was started again")
+    with voxeld.Client() as other:
+        other.ping()
+    refused("UNAVAILABLE", "this client was closed", other.maps)
 
 
 def main(client):
