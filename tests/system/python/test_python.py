@@ -1,58 +1,18 @@
 """The Python client against a real daemon: the same map as voxelctl makes, answers, refusals, credits, a daemon that dies."""
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
+import warnings
 
 import numpy
 
+import common
 import voxeld
-
-BUILD, ROOT = sys.argv[1:3]
-BIN = os.path.join(BUILD, "bin")
-work = tempfile.mkdtemp(prefix="voxeld-python.", dir="/tmp")
-os.environ["VOXELD_IPC_DIR"] = os.path.join(work, "ipc")
-os.mkdir(os.environ["VOXELD_IPC_DIR"], 0o750)
-n_checks, failures = 0, []
-daemon = None
-
-
-def check(good, words):
-    global n_checks
-    n_checks += 1
-    if not good:
-        failures.append(words)
-        print("FAIL:", words)
-
-
-def refused(code, pattern, call, *arguments, **named):
-    try:
-        call(*arguments, **named)
-    except (voxeld.Error, ValueError) as error:
-        got = getattr(error, "code", "ValueError")
-        check(got == code and re.search(pattern, str(error)), f"wanted {code} and '{pattern}', got {error!r}")
-    else:
-        check(False, f"{call} took what is {code}")
-
-
-def ctl(*arguments):
-    return subprocess.run([os.path.join(BIN, "voxelctl"), *arguments], capture_output=True, text=True, check=True).stdout
-
-
-def start_daemon():
-    global daemon
-    with open(os.path.join(work, "voxeld.log"), "a", encoding="utf-8") as log:
-        daemon = subprocess.Popen([os.path.join(BIN, "voxeld"), "--backend", "cpu"], stdout=log, stderr=log)
-    while True:
-        if daemon.poll() is not None:
-            sys.exit("the daemon did not start")
-        try:
-            return voxeld.Client()
-        except voxeld.Lost:
-            pass
+from common import ROOT, WORK as work, check, ctl, refused, start_daemon
 
 
 def checksums():
@@ -62,7 +22,7 @@ def checksums():
     for n in (1, 2, 255, 256, 4097, 100003, 614400):
         data = random.integers(0, 256, n, dtype=numpy.uint8).tobytes()
         half = n // 3
-        joined = voxeld._crc_shift(numpy.array([voxeld.crc32c(data[:half])], dtype=numpy.uint32), voxeld._crc_advance(n - half))
+        joined = voxeld._wire._crc_shift(numpy.array([voxeld.crc32c(data[:half])], dtype=numpy.uint32), voxeld._wire._crc_advance(n - half))
         check(voxeld.crc32c(data) == int(joined[0]) ^ voxeld.crc32c(data[half:]) or half == 0, f"CRC32C of {n} bytes")
 
 
@@ -74,8 +34,8 @@ def golden():
             name, data = line.split()[0].split("/")[0], bytes.fromhex(line.split()[1])
             if data[:4] != b"VXP1":
                 continue  # the body of STATS_REPLY
-            header = voxeld._Header.FromString(data[16:])
-            check(header.WhichOneof("body") == name and voxeld._TYPES[name] == int.from_bytes(data[6:8], "little"), f"type of {line[:40]}")
+            header = voxeld._wire.Header.FromString(data[16:])
+            check(header.WhichOneof("body") == name and voxeld._wire.TYPES[name] == int.from_bytes(data[6:8], "little"), f"type of {line[:40]}")
             check(header.SerializeToString(deterministic=True) == data[16:], f"bytes of {line[:40]}")
             n += 1
     check(n > 30, f"{n} golden messages")
@@ -167,11 +127,50 @@ def same_answers_as_voxelctl(client):
             stream.send(numpy.full((48, 64), 2, dtype=numpy.float32), (5e5, 4e6, 0, 0, 0, 0, 1), stamp_ns=i)
     far = client.query_points("far", [[5e5 + 0.1, 4e6 + 0.2, 1.75]])
     check(abs(far.distance_m[0] - 0.25) < 0.03 and abs(far.gradient[0][2] + 1) < 0.05, f"far away: {far}")
-    path = os.path.join(work, "mesh.ply")
-    client.mesh("far", path)
-    with open(path, "rb") as file:
-        check(file.read(3) == b"ply", "the mesh is no PLY")
-    refused("FAILED", "no map", client.mesh, "nosuch", path)
+    check(far.epoch == 3 and far.newest_stamp_ns == 2 and far.max_distance_m == far.map.max_distance_m > 0, f"far away: {far.map}")
+    # A point that is nowhere takes no digits from the others.
+    odd = client.query_points("far", [[5e5 + 0.1, 4e6 + 0.2, 1.75], [1e30, 0, 0], [numpy.nan, 0, 0]])
+    check(odd.distance_m[0] == far.distance_m[0], f"far away beside nowhere: {odd}")
+
+
+def weightings(client):
+    """What a reading at 1.5 m weighs, by the map."""
+    refused("BadInput", "weighting is one of default, inverse_square, constant; not 'even'", client.create_map, "x", voxel_size_m=1, weighting="even")
+    header = voxeld._wire.Header()
+    header.map_create.map = b"x"
+    header.map_create.params.voxel_size_m = 1
+    header.map_create.params.weighting = 3
+    refused("INVALID_ARGUMENT", "params.weighting", client._call, "admin", header, "map_info_reply")
+    weighting = [client.create_map(f"w{i}", 0.05, **given)["weighting"] for i, given in enumerate(({}, {"weighting": "constant"}))]
+    for i in range(2):
+        with client.stream_depth(f"w{i}", 50, 50, 31.5, 23.5) as stream:
+            stream.send(numpy.full((48, 64), 1500, dtype=numpy.uint16), numpy.eye(4))
+        weighting.append(json.loads(ctl("--json", "explain", f"w{i}", "0", "0", "1.5"))["weight"])
+        client.delete_map(f"w{i}")
+    check(weighting == ["inverse_square", "constant", 7, 1], f"weighting: {weighting}")
+
+
+def options(client):
+    """Each option of a stream reaches the daemon: the map comes out as it should."""
+    v, u = numpy.mgrid[0:48, 0:64]
+    image = numpy.where(u < 32, 1.0, 3.0).astype(numpy.float32)
+    image[:, 32] = 2.0  # flying pixels, between the near half and the far one
+    image[0, :] = 7.5
+    voxels = {}
+    for name, given in {"plain": {}, "bent": {"distortion": (0.1, 0.01)}, "jump": {"edge_jump": 0.1}, "uncarved": {"no_carving": True},
+                        "near": {"max_range_m": 2.5}, "far": {"min_range_m": 1.5}, "none": {"no_return_value": 7.5}}.items():
+        acks = []
+        client.create_map("o_" + name, voxel_size_m=0.05)
+        with client.stream_depth("o_" + name, 50, 50, 31.5, 23.5, on_ack=acks.append, **given) as stream:
+            stream.send(image, numpy.eye(4), stamp_ns=0)
+        voxels[name] = (acks[0].readings, client.query_points("o_" + name, [[-0.2, 0, 0.7], [0.01, 0, 2.0]]).state.tolist(), client.digest("o_" + name))
+        client.delete_map("o_" + name)
+    check(voxels["plain"][0]["used"] == 48 * 64 and voxels["plain"][1][0] == voxeld.FREE, f"plain: {voxels['plain']}")
+    check(len({digest for _, _, digest in voxels.values()}) == len(voxels), f"options that change nothing: {voxels}")
+    check(voxels["jump"][0]["zero"] >= 47, f"edge_jump: {voxels['jump'][0]}")
+    check(voxels["uncarved"][1][0] == voxeld.UNKNOWN, f"no_carving: {voxels['uncarved']}")
+    check(voxels["near"][0]["no_return"] == 47 * 31 + 64 and voxels["far"][0]["too_near"] == 47 * 32, f"ranges: {voxels['near'][0]} {voxels['far'][0]}")
+    check(voxels["none"][0]["no_return"] == 64, f"no_return_value: {voxels['none'][0]}")
 
 
 def refusals(client):
@@ -180,14 +179,14 @@ def refusals(client):
     refused("ALREADY_EXISTS", "map", client.create_map, "far", voxel_size_m=0.1)
     refused("INVALID_ARGUMENT", "voxel_size_m", client.create_map, "x", voxel_size_m=-1)
     refused("STALE_EPOCH", "epoch", client.query_points, "far", [[0, 0, 0]], min_epoch=10**9)
-    refused("ValueError", "shape", client.query_points, "far", [[0, 0]])
+    refused("BadInput", "shape", client.query_points, "far", [[0, 0]])
     image = numpy.full((48, 64), 2, dtype=numpy.float32)
     stream = client.stream_depth("far", 50, 50, 31.5, 23.5)
     before = client.digest("far")
-    refused("ValueError", "shape", stream.send, image[0], numpy.eye(4))
-    refused("ValueError", "int64", stream.send, image.astype(numpy.int64), numpy.eye(4))
-    refused("ValueError", "no rotation", stream.send, image, numpy.ones((4, 4)))
-    refused("ValueError", "mask has the shape", stream.send, image, numpy.eye(4), mask=numpy.ones((3, 3)))
+    refused("BadInput", "shape", stream.send, image[0], numpy.eye(4))
+    refused("BadInput", "int64", stream.send, image.astype(numpy.int64), numpy.eye(4))
+    refused("BadInput", "no rotation", stream.send, image, numpy.ones((4, 4)))
+    refused("BadInput", "mask has the shape", stream.send, image, numpy.eye(4), mask=numpy.ones((3, 3)))
     stream.send(image, (0, 0, 0, 0, 0, 0, 2), stamp_ns=10)
     stream.send(image, (0, numpy.nan, 0, 0, 0, 0, 1), stamp_ns=10)
     refused("INVALID_ARGUMENT", "2 frames were refused", stream.flush)
@@ -209,6 +208,14 @@ def refusals(client):
         stream.send(image, numpy.eye(4), 4, weight=numpy.full((48, 64), -0.5))
         refused("INVALID_ARGUMENT", "a weight is 0 .not used. to", stream.flush)
     check(acks[0].warnings == [] and acks[1].readings["zero"] == acks[2].readings["zero"] == 48 * 64, f"channels: {acks}")
+    check(stream.warnings == {"EMPTY": 2}, f"warnings: {stream.warnings}")
+    # Millimetres as floats, and colours that nobody keeps, are told.
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with client.stream_depth("far", 50, 50, 31.5, 23.5) as stream:
+            for i in range(3):
+                stream.send(1000 * image, (5e5, 4e6, 0, 0, 0, 0, 1), 100 + i, colour=numpy.zeros((48, 64, 3)))
+    check(stream.warnings == {"ALL_BEYOND": 3, "UNUSED_CHANNEL": 3} and len(told) == 2, f"{stream.warnings}, {[str(w.message) for w in told]}")
     check(acks[3].readings["used"] == 48 * 64 and len(acks) == 4, f"weights: {acks}")
     check('"label":4' in ctl("--json", "explain", "tinted", "0", "0", "2"), "the label is not in the map")
 
@@ -234,7 +241,7 @@ def examples(client):
     lines = [line[4:] for line in section.splitlines() if line.startswith("    ") or not line]
     code = "\n".join(lines[next(i for i, line in enumerate(lines) if line.startswith("import")):])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=work, check=False)
-    check(done.returncode == 0 and re.match(r"\[0\.(09|10)", done.stdout), f"README's lines: {done.stdout} {done.stderr}")
+    check(done.returncode == 0 and re.match(r"\[0\.(09|10).*\n\[0\.0[45].*\[nan\] 0\.2", done.stdout), f"README's lines: {done.stdout} {done.stderr}")
     check(os.path.exists(os.path.join(work, "py.ply")), "README's lines leave no mesh")
     example = [sys.executable, os.path.join(ROOT, "clients/python/examples/stream_depth.py")]
     done = subprocess.run([*example, "--mesh", "ex.ply"], capture_output=True, text=True, cwd=work, check=False)
@@ -258,8 +265,8 @@ def examples(client):
 def daemon_dies(client):
     image = numpy.full((48, 64), 2, dtype=numpy.float32)
     stream = client.stream_depth("far", 50, 50, 31.5, 23.5)
-    daemon.send_signal(signal.SIGKILL)
-    daemon.wait()
+    common.daemon.send_signal(signal.SIGKILL)
+    common.daemon.wait()
     try:
         for i in range(1000):
             stream.send(image, (5e5, 4e6, 0, 0, 0, 0, 1), stamp_ns=100 + i)
@@ -273,28 +280,22 @@ def daemon_dies(client):
     with client.stream_depth("again", 50, 50, 31.5, 23.5) as stream:
         stream.send(image, numpy.eye(4))
     check(client.info("again")["frames"] == 1, "a stream after the daemon was started again")
+    with voxeld.Client() as other:
+        other.ping()
+    refused("UNAVAILABLE", "this client was closed", other.maps)
 
 
-def main():
-    client = start_daemon()
+def main(client):
     checksums()
     golden()
     same_map_as_voxelctl(client)
     same_answers_as_voxelctl(client)
+    weightings(client)
+    options(client)
     refusals(client)
     backpressure(client)
     examples(client)
     daemon_dies(client)
-    client.close()
-    daemon.send_signal(signal.SIGTERM)
-    check(daemon.wait() == 0, "the daemon's exit code")
 
 
-try:
-    main()
-finally:
-    if daemon is not None and daemon.poll() is None:
-        daemon.kill()
-    shutil.rmtree(work, ignore_errors=True)
-print(f"python client: {n_checks} checks, {len(failures)} failed")
-sys.exit(1 if failures else 0)
+common.run(main, "python client")
