@@ -384,6 +384,7 @@ static __device__ float cut(const struct work *w, uint32_t path)
     union vxk_bits place;
     uint32_t segment;
     uint64_t first;
+    __syncthreads(); /* all know that it is the last */
     if (threadIdx.x == 0) {
         if (s->long_from != VXK_NONE && !over(s, (float)s->long_from)) {
             vxk_path_begin(&s->o);
