@@ -417,8 +417,7 @@ static __device__ void walk(struct work *w, uint32_t path)
     float touch = -1.0f;
     w->window = w->first = 0;
     for (;;) {
-        begin_group(w, path,
-                    min(a->n_segments - w->first, w->first ? most : min(most, (uint32_t)FIRST_LEGS)));
+        begin_group(w, path, min(a->n_segments - w->first, most));
         end = min(s->long_from, a->n_segments);
         if (end < w->first + w->n_legs)
             w->n_legs = end - w->first;

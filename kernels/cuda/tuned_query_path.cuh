@@ -7,27 +7,18 @@
 #include "../body/query.h"
 #include "tuned.cuh"
 
-#ifndef VXP_THREADS
-#define VXP_THREADS 128
-#define VXP_BLOCKS  8
-#define VXP_FIRST   31
-#define VXP_LISTED  2048
-#define VXP_COLUMNS 32
-#define VXP_PATIENT 16
-#endif
 enum {
-    THREADS = VXP_THREADS,
-    BLOCKS = VXP_BLOCKS,    /* a multiprocessor */
-    FIRST_LEGS = VXP_FIRST, /* in the first group: many paths touch something soon */
-    LEGS = VXP_LISTED >= 2048 ? 31 : 16,
-    LISTED = VXP_LISTED,    /* ways of a group */
+    THREADS = 256,
+    BLOCKS = 3,             /* a multiprocessor */
+    LEGS = 31,              /* of a group: a warp makes them, with one more pose */
+    LISTED = 2048,          /* ways of a group */
     WINDOW = 4,             /* pieces of a way at once, where one has more */
     CHUNKS = 64,            /* 4^3 of them, by the lowest bits of their coordinates */
-    COLUMNS = VXP_COLUMNS,  /* words of a region along x and y together */
+    COLUMNS = 80,           /* words of a region along x and y together */
     DEEP = 8,               /* words of a region along z */
+    PATIENT = 16,           /* lanes that wait for each other until they interpolate */
     SHARE = VXK_PATH_GROUP, /* lanes that share the places of a way, or the slabs of a cell */
-    SHARES = VXK_WARP / SHARE,
-    PATIENT = VXP_PATIENT /* lanes that wait for each other until they interpolate */
+    SHARES = VXK_WARP / SHARE
 };
 /* An entry of the list: piece of the group << 3, and these. */
 enum { MARCHES = 1, HAS_STATES = 2, IS_CAREFUL = 4 };
