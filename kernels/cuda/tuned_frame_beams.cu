@@ -1,149 +1,237 @@
-/* Variant for what beams clear, and for the masks that come of it: a warp a few
- * cells. */
+/* Variant for what beams clear: a warp a few cells.
+ *
+ * Three steps, each a lane an item, whatever cell it belongs to: bins, of whose
+ * beams those that pass their cell are kept; the slices that these cross, where
+ * the voxels near them are found that are not free yet; those voxels, which the
+ * exact test decides about.
+ */
 #include "tuned_frame.cuh"
 
-enum { THREADS = 128, WARPS = THREADS / VXK_WARP };
+enum { THREADS = 64, WARPS = THREADS / VXK_WARP };
 
-/* Cells of a warp; beams that it holds at once, of which the last look may add
- * a warp's; crossings likewise, of up to eight slices a beam. */
-enum { CELLS = 4, BEAMS = 64, CROSSINGS = 384, SLICES = 8 };
+/* Cells of a warp at most; beams and crossings that it holds at once, of which
+ * the last look at bins may add a warp's, of up to eight slices a beam; voxels
+ * likewise, of which a look at crossings may add four a lane. */
+enum { CELLS = 16, BEAMS = 64, SLICES = 8, CROSSINGS = 512, VOXELS = 5 * VXK_WARP };
+
+/* A beam that passes a cell. */
+struct beam {
+    /* slice k along its main axis is crossed at (x + k z, y + k w), voxels from
+     * the first one's centre along the other axes */
+    float4 line;
+    uint32_t ray;
+    float far; /* squared distance in a slice from which on a centre is surely too
+                  far from the ray */
+    uint32_t steps; /* numbers of voxels one further along the main axis << 16,
+                       along the others << 8 and << 0 */
+    uint32_t cell;  /* in the warp */
+};
+
+/* The bins of a cell in a row, those of one cell after the other's. */
+struct bins {
+    int32_t row, column; /* of the first */
+    float columns;
+    uint32_t first; /* bins of the cells before it << 4 | cell in the warp */
+};
 
 /* What a warp works on, in shared memory. */
 struct bench {
-    /* beams that meet a cell: slice k along the main axis is crossed at (x + k z,
-     * y + k w), voxels from the first one's centre along the other axes */
-    float4 line[BEAMS];
-    float far[BEAMS];             /* squared distance in a slice from which on a centre is
-                                     surely too far from the ray */
-    uint32_t ray[BEAMS];          /* its number, main axis << 30 */
-    uint8_t cell[BEAMS];          /* in the warp */
-    uint16_t crossing[CROSSINGS]; /* beam << 3 | slice */
+    struct beam beam[BEAMS];
+    uint16_t crossing[CROSSINGS]; /* beam << 3 | slice; or of a cell of many beams the voxels that are not free */
+    uint16_t voxel[VOXELS];       /* beam << 9 | voxel */
+    uint32_t asked[2 * VXK_WARP]; /* bins of voxels */
     uint32_t clear[CELLS][16];    /* voxels that are free or that beams cleared */
-    float corner[CELLS][3];
+    float4 corner[CELLS];         /* of a cell, and how far a beam goes at least that clears anything there */
+    struct bins bins[CELLS];
 };
 
-/* Slices of a cell that a beam crosses within reach of a voxel there: first and
- * number of them.  Voxels that it may clear lie less than 0.9 from where it
- * crosses their slice; a whole voxel leaves room for rounding.
- */
-static __device__ __forceinline__ uint32_t slices_of(const float4 *line, uint32_t *first)
+/* vxk_sight_cell, for sensors that did not move without what others need. */
+template <bool SKEW>
+static __device__ __forceinline__ struct vxk_sight sight_of(const struct vxk_frame_args *a, uint32_t where)
 {
-    float u = 1.0f / line->z, v = 1.0f / line->w; /* infinite along the main axis: all slices or none */
-    float u0 = (-1.0f - line->x) * u, u1 = (8.0f - line->x) * u, v0 = (-1.0f - line->y) * v,
-          v1 = (8.0f - line->y) * v;
-    float lo = fmaxf(fmaxf(fminf(u0, u1), fminf(v0, v1)), 0.0f),
-          hi = fminf(fminf(fmaxf(u0, u1), fmaxf(v0, v1)), 7.0f);
-    if (!(lo <= hi))
-        return 0;
-    *first = (uint32_t)vxk_ceil(lo);
-    return (uint32_t)vxk_max(vxk_floor(hi) - vxk_ceil(lo) + 1.0f, 0.0f);
+    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
+    struct vxk_sight o;
+    int32_t base[3];
+    if (SKEW)
+        return vxk_sight_cell(a, fw, where & 63);
+    vxk_frame_cell_base(a, fw, where & 63, base);
+    for (int k = 0; k < 3; k++)
+        o.corner[k] = ((float)base[k] + 0.5f) - a->f.t[k];
+    o.R = a->f.R;
+    o.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
+    o.middle = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
+    return o;
 }
 
-/* Looks at a beam's voxels in one slice and clears those that it passes. */
+template <bool SKEW>
+static __device__ __forceinline__ void corner_from(const struct vxk_frame_args *a, uint32_t ray,
+                                                   float4 cell_corner, float corner[3])
+{
+    corner[0] = cell_corner.x;
+    corner[1] = cell_corner.y;
+    corner[2] = cell_corner.z;
+    if (SKEW)
+        for (uint32_t k = 0; k < 3; k++)
+            corner[k] -= a->s.skew.origin[3 * (uint64_t)ray + k];
+}
+
+/* Does the beam clear the voxel? */
+template <bool SKEW>
+static __device__ __forceinline__ void judge(const struct vxk_frame_args *a, struct bench *b, uint32_t voxel)
+{
+    const struct beam *beam = &b->beam[voxel >> 9];
+    const uint32_t n = voxel & 511, cell = beam->cell;
+    const struct vxk_ray ray = vxk_load_ray(&a->s.ray[beam->ray]);
+    float corner[3];
+    corner_from<SKEW>(a, beam->ray, b->corner[cell], corner);
+    if (vxk_beam_clears(&a->f, &ray, corner, n))
+        atomicOr(&b->clear[cell][n >> 5], 1u << (n & 31));
+}
+
+/* The crossings that are listed: their voxels, and what is decided about these. */
+template <bool SKEW>
 static __device__ __forceinline__ void cross(const struct vxk_frame_args *a, struct bench *b,
-                                             uint32_t crossing)
+                                             uint32_t n_crossings, uint32_t lane)
 {
-    const uint32_t at = crossing >> 3, cell = b->cell[at], from = b->ray[at] & 0x3fffffffu;
-    const int slice = (int)(crossing & 7);
-    const struct vxk_pass pass = vxk_pass_of((int)(b->ray[at] >> 30));
-    const float4 line = b->line[at];
-    const float far = b->far[at], x = line.x + (float)slice * line.z, y = line.y + (float)slice * line.w,
-                fx = vxk_floor(x), fy = vxk_floor(y), dx = x - fx, dy = y - fy;
-    struct vxk_crossing o;
-    uint32_t left = 0, number[4];
-    o.i = (int32_t)fx;
-    o.j = (int32_t)fy;
+    const uint32_t before = (1u << lane) - 1;
+    uint32_t n_voxels = 0;
+    __syncwarp();
+    for (uint32_t j0 = 0; j0 < n_crossings; j0 += VXK_WARP) {
+        const uint32_t at = b->crossing[min(j0 + lane, n_crossings - 1)];
+        const struct beam beam = b->beam[at >> 3];
+        const float slice = (float)(at & 7), x = __fmaf_rn(slice, beam.line.z, beam.line.x),
+                    y = __fmaf_rn(slice, beam.line.w, beam.line.y), fx = vxk_floor(x), fy = vxk_floor(y),
+                    dx = x - fx, dy = y - fy, ex = 1.0f - dx, ey = 1.0f - dy;
+        const uint32_t i = (uint32_t)(int32_t)fx, j = (uint32_t)(int32_t)fy, si = beam.steps >> 8 & 255,
+                       sj = beam.steps & 255, n0 = (at & 7) * (beam.steps >> 16) + i * si + j * sj;
+        const float u[2] = {dx * dx, ex * ex}, v[2] = {dy * dy, ey * ey};
+        const bool on = j0 + lane < n_crossings;
 #pragma unroll
-    for (uint32_t k = 0; k < 4; k++) {
-        float u = k & 1 ? 1.0f - dx : dx, v = k >> 1 ? 1.0f - dy : dy;
-        uint32_t i = (uint32_t)(o.i + (int32_t)(k & 1)), j = (uint32_t)(o.j + (int32_t)(k >> 1));
-        number[k] = 0;
-        if (u * u + v * v < far && i < 8 && j < 8) {
-            number[k] = vxk_crossing_voxel(&pass, slice, &o, k);
-            if (!(((volatile uint32_t *)b->clear[cell])[number[k] >> 5] >> (number[k] & 31) & 1))
-                left |= 1u << k;
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t n = n0 + (k & 1 ? si : 0) + (k >> 1 ? sj : 0);
+            bool is = on && u[k & 1] + v[k >> 1] < beam.far && i + (k & 1) < 8 && j + (k >> 1) < 8;
+            uint32_t m;
+            if (is)
+                is = !(((volatile uint32_t *)b->clear[beam.cell])[n >> 5] >> (n & 31) & 1);
+            m = __ballot_sync(VXK_FULL, is);
+            if (is)
+                b->voxel[n_voxels + (uint32_t)__popc(m & before)] = (uint16_t)(at >> 3 << 9 | n);
+            n_voxels += (uint32_t)__popc(m);
         }
-    }
-    if (left) {
-        struct vxk_ray ray = vxk_load_ray(&a->s.ray[from]);
-        float corner[3];
-        vxk_ray_corner(&a->s, from, b->corner[cell], corner);
-        for (; left; left &= left - 1) {
-            uint32_t n = left & 1 ? number[0] : left & 2 ? number[1] : left & 4 ? number[2] : number[3];
-            if (vxk_beam_clears(&a->f, &ray, corner, n))
-                atomicOr(&b->clear[cell][n >> 5], 1u << (n & 31));
+        __syncwarp();
+        while (n_voxels >= VXK_WARP || (n_voxels && j0 + VXK_WARP >= n_crossings)) {
+            const uint32_t m = min(n_voxels, (uint32_t)VXK_WARP);
+            n_voxels -= m;
+            if (lane < m)
+                judge<SKEW>(a, b, b->voxel[n_voxels + lane]);
         }
+        __syncwarp();
     }
 }
 
-static __device__ __forceinline__ void cross_all(const struct vxk_frame_args *a, struct bench *b,
-                                                 uint32_t *n_beams, uint32_t *n_crossings, uint32_t lane)
+/* Where the beam in a bin passes a cell; gives how many slices it crosses there
+ * within reach of a voxel, from *first on. */
+template <bool SKEW>
+static __device__ __forceinline__ uint32_t pass(const struct vxk_frame_args *a, uint32_t at,
+                                                float4 cell_corner, struct beam *o, uint32_t *first)
 {
-    __syncwarp();
-    for (uint32_t j = lane; j < *n_crossings; j += VXK_WARP)
-        cross(a, b, b->crossing[j]);
-    *n_beams = *n_crossings = 0;
-    __syncwarp();
+    const float4 d = *(const float4 *)&a->s.ray[at];
+    const float dx = vxk_abs(d.x), dy = vxk_abs(d.y), dz = vxk_abs(d.z);
+    const bool z_main = dz > vxk_max(dx, dy), x_main = !z_main && dx >= dy;
+    float c[3], dm, cm, cp, cq, inv, reach, u, v, lo, hi, k0, k1;
+    corner_from<SKEW>(a, at, cell_corner, c);
+    dm = z_main ? d.z : x_main ? d.x : d.y;
+    cm = z_main ? c[2] : x_main ? c[0] : c[1];
+    cp = x_main ? c[1] : c[0];
+    cq = z_main ? c[1] : c[2];
+    inv = vxk_reciprocal(vxk_abs(dm));
+    inv = dm < 0.0f ? -inv : inv;
+    o->line.z = (x_main ? d.y : d.x) * inv;
+    o->line.w = (z_main ? d.y : d.z) * inv;
+    o->line.x = __fmaf_rn(cm, o->line.z, -cp);
+    o->line.y = __fmaf_rn(cm, o->line.w, -cq);
+    o->far = 0.27f * (inv * inv);
+    o->ray = at;
+    o->steps = z_main ? 1u << 16 | 64u << 8 | 8u : x_main ? 64u << 16 | 8u << 8 | 1u : 8u << 16 | 64u << 8 | 1u;
+    /* infinite along the main axis: all slices or none */
+    reach = 0.53f * vxk_abs(inv);
+    u = vxk_rough_reciprocal(o->line.z);
+    v = vxk_rough_reciprocal(o->line.w);
+    /* where it clears: its points at the crossings are less than a voxel from the
+     * nearest ones to the voxels near them */
+    k0 = -dm - cm;
+    k1 = __fmaf_rn(vxk_clear_to(&a->f, d.w) + 1.0f, dm, -cm);
+    lo = fminf(k0, k1);
+    hi = fmaxf(k0, k1);
+    k0 = (-reach - o->line.x) * u;
+    k1 = (7.0f + reach - o->line.x) * u;
+    lo = fmaxf(fmaxf(lo, fminf(k0, k1)), 0.0f);
+    hi = fminf(fminf(hi, fmaxf(k0, k1)), 7.0f);
+    k0 = (-reach - o->line.y) * v;
+    k1 = (7.0f + reach - o->line.y) * v;
+    lo = vxk_ceil(fmaxf(lo, fminf(k0, k1)) - 0.01f);
+    hi = vxk_floor(fminf(hi, fmaxf(k0, k1)) + 0.01f);
+    *first = (uint32_t)fmaxf(lo, 0.0f);
+    return lo <= hi ? (uint32_t)(hi - lo) + 1 : 0;
 }
 
-/* The beam in one of a cell's bins: where it passes the cell; gives how many
- * slices it crosses there. */
-static __device__ __forceinline__ uint32_t look_at_bin(const struct vxk_frame_args *a, int32_t bin,
-                                                       const float cell_corner[3], float4 *line, float *far,
-                                                       uint32_t *from, uint32_t *first)
-{
-    struct vxk_pass pass;
-    struct vxk_ray ray;
-    float corner[3], dm, c;
-    uint32_t at = vxk_bin_ray(&a->f, &a->s, bin);
-    ray = vxk_load_ray(&a->s.ray[at]);
-    vxk_ray_corner(&a->s, at, cell_corner, corner);
-    if (!vxk_beam_meets(&a->f, &ray, corner, &pass))
-        return 0;
-    dm = 1.0f / vxk_of_axis(ray.d, pass.m);
-    c = vxk_of_axis(corner, pass.m);
-    line->z = vxk_of_axis(ray.d, pass.p) * dm;
-    line->w = vxk_of_axis(ray.d, pass.q) * dm;
-    line->x = c * line->z - vxk_of_axis(corner, pass.p);
-    line->y = c * line->w - vxk_of_axis(corner, pass.q);
-    *far = 0.27f * (dm * dm);
-    *from = at | (uint32_t)pass.m << 30;
-    return slices_of(line, first);
-}
-
-/* Beams that meet the cell are found a bin a lane; what they cross is listed,
- * for lanes to look at one each when there is enough of it. */
+/* Beams that pass cells of few bins, a bin a lane. own: bins of the lane's cell. */
+template <bool SKEW>
 static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a, struct bench *b,
-                                                 uint32_t cell, const int32_t rect[4], uint32_t *n_beams,
-                                                 uint32_t *n_crossings, uint32_t lane)
+                                                 const int32_t rect[4], uint32_t own, uint32_t lane)
 {
     const struct vxk_frame *f = &a->f;
-    int32_t columns = rect[3] - rect[2] + 1, bins = (rect[1] - rect[0] + 1) * columns;
-    for (int32_t k0 = 0; k0 < bins; k0 += VXK_WARP) {
-        int32_t k = k0 + (int32_t)lane, row = k / columns,
-                c = vxk_turned_column(f, rect[2] + k - row * columns), bin = (rect[0] + row) * f->width + c;
-        uint32_t n = 0, first = 0, from = 0, m, upto;
-        float4 line;
-        float far = 0.0f;
-        if (k < bins && c >= 0 && a->s.depth[bin] > 0.0f)
-            n = look_at_bin(a, bin, b->corner[cell], &line, &far, &from, &first);
-        m = __ballot_sync(VXK_FULL, n > 0);
-        if (!m)
-            continue;
-        upto = vxk_warp_scan(n, lane);
-        if (n) {
-            uint32_t at = *n_beams + (uint32_t)__popc(m & ((1u << lane) - 1)), to = *n_crossings + upto - n;
-            b->line[at] = line;
-            b->far[at] = far;
-            b->ray[at] = from;
-            b->cell[at] = (uint8_t)cell;
-            for (uint32_t j = 0; j < n; j++)
-                b->crossing[to + j] = (uint16_t)(at << 3 | (first + j));
+    const uint32_t before = (1u << lane) - 1, some = __ballot_sync(VXK_FULL, own > 0),
+                   upto = vxk_warp_scan(own, lane), all = __shfl_sync(VXK_FULL, upto, VXK_WARP - 1),
+                   begin = upto - own;
+    const int32_t turn = (int32_t)vxk_floor(f->az_turn + 0.5f);
+    uint32_t n_beams = 0, n_crossings = 0;
+    if (own) {
+        struct bins *o = &b->bins[__popc(some & before)];
+        o->row = rect[0];
+        o->column = rect[2];
+        o->columns = (float)(rect[3] - rect[2] + 1);
+        o->first = begin << 4 | lane;
+    }
+    __syncwarp();
+    for (uint32_t k0 = 0; k0 < all; k0 += VXK_WARP) {
+        /* cells whose bins begin before this look, and within it */
+        const uint32_t earlier = (uint32_t)__popc(__ballot_sync(VXK_FULL, own && begin <= k0)) - 1,
+                       within = vxk_warp_or(own && begin > k0 && begin < k0 + VXK_WARP ? 1u << (begin - k0) : 0),
+                       slot = earlier + (uint32_t)__popc(within & (before | 1u << lane));
+        const struct bins of = b->bins[slot];
+        const uint32_t cell = of.first & 15;
+        const float k = (float)(k0 + lane - (of.first >> 4)),
+                    row = vxk_floor((k + 0.5f) * vxk_rough_reciprocal(of.columns));
+        int32_t c = of.column + (int32_t)(k - row * of.columns), bin;
+        uint32_t n = 0, first = 0, m, last;
+        struct beam beam = {};
+        if (f->full_turn)
+            c = c < 0 ? c + turn : c >= f->width ? c - turn : c;
+        bin = (of.row + (int32_t)row) * f->width + c;
+        if (k0 + lane < all && c >= 0 && c < f->width) {
+            const float range = a->s.depth[bin];
+            const float4 corner = b->corner[cell];
+            if (range > 0.0f && (SKEW || vxk_clear_to(f, range) >= corner.w))
+                n = pass<SKEW>(a, vxk_bin_ray(f, &a->s, bin), corner, &beam, &first);
         }
-        *n_beams += (uint32_t)__popc(m);
-        *n_crossings += __shfl_sync(VXK_FULL, upto, VXK_WARP - 1);
-        if (*n_beams > BEAMS - VXK_WARP || *n_crossings > CROSSINGS - SLICES * VXK_WARP)
-            cross_all(a, b, n_beams, n_crossings, lane);
+        m = __ballot_sync(VXK_FULL, n > 0);
+        last = vxk_warp_scan(n, lane);
+        if (n) {
+            const uint32_t at = n_beams + (uint32_t)__popc(m & before), to = n_crossings + last - n;
+            beam.cell = cell;
+            b->beam[at] = beam;
+#pragma unroll
+            for (uint32_t j = 0; j < SLICES; j++)
+                if (j < n)
+                    b->crossing[to + j] = (uint16_t)(at << 3 | (first + j));
+        }
+        n_beams += (uint32_t)__popc(m);
+        n_crossings += __shfl_sync(VXK_FULL, last, VXK_WARP - 1);
+        if (n_beams > BEAMS - VXK_WARP || n_crossings > CROSSINGS - SLICES * VXK_WARP || k0 + VXK_WARP >= all) {
+            cross<SKEW>(a, b, n_crossings, lane);
+            n_beams = n_crossings = 0;
+        }
     }
 }
 
@@ -213,68 +301,98 @@ static __device__ __forceinline__ uint32_t list_missing(const uint32_t *words, u
     return __shfl_sync(VXK_FULL, upto, VXK_WARP - 1);
 }
 
-/* Many beams: every voxel asks its bin. */
-static __device__ __forceinline__ void beams_many(const struct vxk_frame_args *a,
-                                                  const struct vxk_sight *sight, uint32_t lane,
-                                                  uint16_t *list, uint32_t *clear)
+/* Does the ray in a voxel's bin clear it? */
+template <bool SKEW>
+static __device__ __forceinline__ void judge_own(const struct vxk_frame_args *a, const float4 cell_corner,
+                                                 uint32_t bin, uint32_t n, uint32_t *clear)
+{
+    const uint32_t at = vxk_bin_ray(&a->f, &a->s, (int32_t)bin);
+    const struct vxk_ray ray = vxk_load_ray(&a->s.ray[at]);
+    float corner[3];
+    float4 w = cell_corner;
+    w.x += (float)(n >> 6);
+    w.y += (float)(n >> 3 & 7);
+    w.z += (float)(n & 7);
+    corner_from<SKEW>(a, at, w, corner);
+    if (vxk_line_clears(&a->f, &ray, corner))
+        atomicOr(&clear[n >> 5], 1u << (n & 31));
+}
+
+/* Many beams: every voxel asks its bin; those whose bin reaches so far are
+ * listed and decided about. */
+template <bool SKEW>
+static __device__ __forceinline__ void beams_many(const struct vxk_frame_args *a, struct bench *b,
+                                                  const struct vxk_sight *sight, uint32_t cell, uint32_t lane)
 {
     const struct vxk_frame *f = &a->f;
     const struct vxk_frame_space *s = &a->s;
-    uint32_t end = list_missing(clear, parts_reached(a, sight, lane), list, lane);
-    for (uint32_t k = lane; k < end; k += VXK_WARP) {
-        uint32_t n = list[k], x = n >> 6, y = n >> 3 & 7, z = n & 7;
-        struct vxk_vec3 p = vxk_voxel_at(sight->R, &sight->first, x, y, z);
-        int32_t bin = vxk_lidar_bin(f, s, p.x, p.y, p.z);
-        if (vxk_bin_may_clear(f, bin, s->depth[vxk_maxi(bin, 0)],
-                              vxk_sqrt(p.x * p.x + p.y * p.y + p.z * p.z))) {
-            uint32_t at = vxk_bin_ray(f, s, bin);
-            struct vxk_ray ray = vxk_load_ray(&s->ray[at]);
-            float corner[3], w[3];
-            w[0] = sight->corner[0] + (float)x;
-            w[1] = sight->corner[1] + (float)y;
-            w[2] = sight->corner[2] + (float)z;
-            vxk_ray_corner(s, at, w, corner);
-            if (vxk_line_clears(f, &ray, corner))
-                atomicOr(&clear[n >> 5], 1u << (n & 31));
+    uint32_t *clear = b->clear[cell],
+             end = list_missing(clear, parts_reached(a, sight, lane), b->crossing, lane), n_asked = 0;
+    const float4 corner = b->corner[cell];
+    for (uint32_t k0 = 0; k0 < end; k0 += VXK_WARP) {
+        const uint32_t n = b->crossing[min(k0 + lane, end - 1)];
+        const struct vxk_vec3 p = vxk_voxel_at(sight->R, &sight->first, n >> 6, n >> 3 & 7, n & 7);
+        const int32_t bin = vxk_lidar_bin(f, s, p.x, p.y, p.z);
+        const bool may = k0 + lane < end && vxk_bin_may_clear(f, bin, s->depth[vxk_maxi(bin, 0)],
+                                                              vxk_sqrt(p.x * p.x + p.y * p.y + p.z * p.z));
+        const uint32_t m = __ballot_sync(VXK_FULL, may);
+        if (may) {
+            const uint32_t at = n_asked + (uint32_t)__popc(m & ((1u << lane) - 1));
+            b->asked[at] = (uint32_t)bin;
+            b->voxel[at] = (uint16_t)n;
+        }
+        n_asked += (uint32_t)__popc(m);
+        __syncwarp();
+        while (n_asked >= VXK_WARP || (n_asked && k0 + VXK_WARP >= end)) {
+            const uint32_t own = min(n_asked, (uint32_t)VXK_WARP);
+            n_asked -= own;
+            if (lane < own)
+                judge_own<SKEW>(a, corner, b->asked[n_asked + lane], b->voxel[n_asked + lane], clear);
+            __syncwarp();
         }
     }
-    __syncwarp();
 }
 
-/* Blocks are short and there are many, so that those with cells of many beams don't come last. */
+/* Few enough that every warp that finds a place gets its share in two portions. */
 static __device__ __forceinline__ uint32_t cells_at_once(uint32_t end, uint32_t warps)
 {
     return min(max(end / warps, 1u), (uint32_t)CELLS);
 }
 
-static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ struct vxk_frame_beams_args a,
-                                                        uint32_t n, const uint32_t *n_dev, uint32_t per)
+template <bool SKEW>
+static __global__ void __launch_bounds__(THREADS)
+    beams(const __grid_constant__ struct vxk_frame_beams_args a, uint32_t n, const uint32_t *n_dev,
+          uint32_t per, uint32_t share)
 {
     vxk_kernel_begin();
     __shared__ struct bench benches[WARPS];
-    __shared__ uint16_t lists[WARPS][512];
-    uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
-             warps = gridDim.x * WARPS, batch = cells_at_once(end, warps);
+    const uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31,
+                   warp = threadIdx.x / VXK_WARP, warps = gridDim.x * WARPS, batch = cells_at_once(end, share);
     struct bench *b = &benches[warp];
     for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
-        uint32_t m = min(batch, end - i0), where = a.s.work[i0 + min(lane, m - 1)], old, n_beams = 0,
-                 n_crossings = 0;
+        const uint32_t m = min(batch, end - i0), where = a.s.work[i0 + min(lane, m - 1)];
         const struct vxk_frame_word *fw = &a.s.word[where >> 6];
-        int32_t rect[4];
+        uint32_t old, own = 0, many;
+        int32_t rect[4] = {0, -1, 0, -1};
         int few, tile;
         {
-            struct vxk_sight sight = vxk_sight_cell(&a, fw, where & 63);
-            few = vxk_cell_bins(&a.f, &a.s, &sight.middle, rect);
+            struct vxk_sight sight = sight_of<SKEW>(&a, where);
+            struct vxk_heading h = vxk_lidar_heading(&a.f, &sight.middle);
+            few = vxk_heading_bins(&a.f, &a.s, &h, rect);
+            if (!SKEW && few && a.f.bins_are_rays && rect[0] <= rect[1])
+                vxk_heading_tighten(&a.f, &a.s, &h, sight.middle.z, rect);
             if (fw->flags & VXK_WORD_QUIET) { /* of a map that decays: nothing is said about it */
                 few = 1;
-                rect[0] = 0;
-                rect[1] = -1;
+                rect[1] = rect[0] - 1;
             }
-            if (lane < m)
-                for (int k = 0; k < 3; k++)
-                    b->corner[lane][k] = sight.corner[k];
+            if (lane < m) {
+                b->corner[lane] = make_float4(sight.corner[0], sight.corner[1], sight.corner[2],
+                                              vxk_cell_nearest(h.d2));
+                own = few ? (uint32_t)((rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1)) : 0;
+            }
             old = vxk_leaf_number(a.g.leaves, vxk_frame_old_leaf(&a, fw, where & 63, &tile));
         }
+        many = __ballot_sync(VXK_FULL, lane < m && !few);
         for (uint32_t k = 0; k < m; k++) {
             const struct vxk_leaf *leaf = vxk_leaf_no(&a.g, __shfl_sync(VXK_FULL, old, (int)k));
             uint32_t was = vxk_lane_masks(leaf, __shfl_sync(VXK_FULL, tile, (int)k), lane);
@@ -282,22 +400,22 @@ static __global__ void __launch_bounds__(THREADS) beams(const __grid_constant__ 
                 b->clear[k][lane - 16] = a.fade.on ? 0 : was;
         }
         __syncwarp();
-        for (uint32_t k = 0; k < m; k++) {
-            int32_t own[4];
-            for (int j = 0; j < 4; j++)
-                own[j] = __shfl_sync(VXK_FULL, rect[j], (int)k);
-            if (__shfl_sync(VXK_FULL, few, (int)k)) {
-                beams_few(&a, b, k, own, &n_beams, &n_crossings, lane);
-            } else {
-                uint32_t at = __shfl_sync(VXK_FULL, where, (int)k);
-                struct vxk_sight sight = vxk_sight_cell(&a, &a.s.word[at >> 6], at & 63);
-                beams_many(&a, &sight, lane, lists[warp], b->clear[k]);
-            }
+        for (; many; many &= many - 1) {
+            const uint32_t k = vxk_ctz32(many), at = __shfl_sync(VXK_FULL, where, (int)k);
+            struct vxk_sight sight = sight_of<SKEW>(&a, at);
+            beams_many<SKEW>(&a, b, &sight, k, lane);
         }
-        cross_all(&a, b, &n_beams, &n_crossings, lane);
+        beams_few<SKEW>(&a, b, rect, own, lane);
         for (uint32_t k = lane; k < 16 * m; k += VXK_WARP)
             ((uint32_t *)a.s.clear)[(uint64_t)i0 * 16 + k] = b->clear[k >> 4][k & 15];
         __syncwarp();
     }
 }
-VXK_TUNED_LAUNCH(frame_beams, beams, THREADS, WARPS, 64)
+extern "C" cudaError_t vxk_cuda_tuned_frame_beams(const struct vxk_cuda_launch *l)
+{
+    const struct vxk_frame_beams_args *a = (const struct vxk_frame_beams_args *)l->args;
+    /* warps that find a place, twice */
+    const uint32_t share = l->n_multiprocessors * 64, blocks = vxk_blocks_for(l, l->n, WARPS, 32);
+    return vxk_launch_begun(l, a->s.skew.on ? beams<true> : beams<false>, blocks, THREADS, *a, l->n, l->n_dev,
+                            l->per, share);
+}
