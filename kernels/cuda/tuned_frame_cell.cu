@@ -278,21 +278,34 @@ static __device__ __forceinline__ uint32_t fade_words(const struct vxk_frame_arg
     return cleared;
 }
 
+/* What is known of a LiDAR frame's cell, a word a lane: masks before the frame, of hits, of beams. */
+struct marks {
+    uint32_t was, band, freed;
+};
+static __device__ __forceinline__ struct marks load_marks(const struct vxk_frame_args *a, uint32_t i,
+                                                          const struct task *t, uint32_t lane)
+{
+    const uint32_t j = lane & 15;
+    const bool quiet = t->fading.flags & VXK_WORD_QUIET;
+    struct marks o;
+    o.was = vxk_lane_masks(vxk_leaf_no(&a->g, t->old), t->tile, lane);
+    o.band = o.freed = 0;
+    if (!quiet && t->hit < a->s.room_touch_leaf)
+        o.band = ((const uint32_t *)&a->s.hit_mask[(uint64_t)t->hit * 8])[j];
+    if (!quiet && a->f.carve)
+        o.freed = ((const uint32_t *)a->s.clear)[(uint64_t)i * 16 + j];
+    return o;
+}
+
 /* Masks of hits and beams are there already.  Also for cells of a depth frame of which it says nothing. */
 template <bool FADES>
 static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a, uint32_t i,
-                                                  const struct task *t, uint32_t lane)
+                                                  const struct task *t, const struct marks *at, uint32_t lane)
 {
     const struct vxk_leaf *old = vxk_leaf_no(&a->g, t->old);
-    uint32_t j = lane & 15, was = vxk_lane_masks(old, t->tile, lane),
-             was_active = __shfl_sync(VXK_FULL, was, (int)j), band = 0, freed = 0, cleared = 0, through,
-             moved;
-    const bool quiet = FADES && t->fading.flags & VXK_WORD_QUIET;
+    uint32_t j = lane & 15, was = at->was, was_active = __shfl_sync(VXK_FULL, was, (int)j), band = at->band,
+             freed = at->freed & ~band, cleared = 0, through, moved;
     struct wane wane = {};
-    if (!quiet && t->hit < a->s.room_touch_leaf)
-        band = ((const uint32_t *)&a->s.hit_mask[(uint64_t)t->hit * 8])[j];
-    if (!quiet && a->f.carve)
-        freed = ((const uint32_t *)a->s.clear)[(uint64_t)i * 16 + j] & ~band;
     through = freed & was_active;
     moved = __ballot_sync(VXK_FULL, through) & 0xffff;
     if (FADES) {
@@ -333,13 +346,19 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
              batch = vxk_batch(end, warps, BATCH);
     for (uint32_t i0 = (blockIdx.x * WARPS + threadIdx.x / VXK_WARP) * batch; i0 < end; i0 += warps * batch) {
         uint32_t m = min(batch, end - i0);
-        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1));
+        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1)), next = task_of<FADES>(&own, 0);
+        struct marks ahead = load_marks(&a, i0, &next, lane);
         for (uint32_t k = 0; k < m; k++) {
-            struct task t = task_of<FADES>(&own, k);
+            const struct task t = next;
+            const struct marks marks = ahead;
+            if (k + 1 < m) { /* on its way meanwhile */
+                next = task_of<FADES>(&own, k + 1);
+                ahead = load_marks(&a, i0 + k + 1, &next, lane);
+            }
             if (FADES && a.f.sensor == VXK_SENSOR_DEPTH && !(t.fading.flags & VXK_WORD_QUIET))
                 cell_depth(&a, i0 + k, &t, lane, &offsets);
             else
-                cell_lidar<FADES>(&a, i0 + k, &t, lane);
+                cell_lidar<FADES>(&a, i0 + k, &t, &marks, lane);
         }
     }
 }

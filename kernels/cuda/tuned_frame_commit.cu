@@ -371,17 +371,65 @@ static __device__ __forceinline__ struct task task_of(const struct task *own, ui
     return t;
 }
 
+/* A record before the frame and its new masks, a word a lane. */
+struct words {
+    uint32_t old, now;
+    uint32_t tail; /* what lies behind the masks: lanes 0 .. 5 */
+};
+static __device__ __forceinline__ struct words load_words(const struct vxk_frame_args *a,
+                                                          const struct task *t, uint32_t lane)
+{
+    const struct vxk_leaf *old = vxk_leaf_no(&a->g, t->old);
+    struct words o;
+    o.old = vxk_lane_masks(old, t->how & IS_TILE, lane);
+    o.tail = old && lane < 6 ? ((const uint32_t *)old)[32 + lane] : lane >= 2 && lane < 5 ? VXK_NONE : 0;
+    o.now = o.old;
+    if (t->how & IS_UPDATED)
+        o.now = lane < 16 ? ((const uint32_t *)a->s.active)[(uint64_t)t->work * 16 + lane]
+                          : ((const uint32_t *)a->s.free)[(uint64_t)t->work * 16 + (lane - 16)];
+    return o;
+}
+
+/* Where the values of the old record lie. */
+static __device__ __forceinline__ void old_places(const struct words *w, struct lane_leaf *old)
+{
+    old->first = __shfl_sync(VXK_FULL, w->tail, 5) & 0xffff;
+    for (int k = 0; k < 3; k++)
+        old->page[k] = __shfl_sync(VXK_FULL, w->tail, 2 + k);
+}
+
+/* A record that stays as it is, but its pages. */
+static __device__ __forceinline__ void copy_leaf(const struct vxk_frame_args *a, const struct task *t,
+                                                 const struct words *w, uint32_t lane)
+{
+    struct lane_leaf old, now;
+    uint32_t *to = (uint32_t *)&a->leaves[t->leaf];
+    now.n = __shfl_sync(VXK_FULL, w->tail, 5) >> 16;
+    now.first = t->how & 255;
+    for (int k = 0; k < 3; k++)
+        now.page[k] = t->page[k];
+    to[lane] = w->now;
+    if (lane < 6)
+        to[32 + lane] = lane < 2    ? w->tail
+                        : lane == 2 ? now.page[0]
+                        : lane == 3 ? now.page[1]
+                        : lane == 4 ? now.page[2]
+                                    : (now.n ? now.first : 0) | now.n << 16;
+    if (!now.n)
+        return;
+    old_places(w, &old);
+    copy_values(a->values, a->g.values, &now, &old, lane);
+}
+
 template <bool FADES>
 static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a,
                                                   const struct vxk_offsets *offsets, const struct task *t,
-                                                  uint16_t *list, uint32_t lane)
+                                                  const struct words *w, uint16_t *list, uint32_t lane)
 {
-    struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
     const struct vxk_fading *fading = FADES ? &t->fading : (const struct vxk_fading *)0;
-    now.masks = old.masks;
-    if (t->work != VXK_NONE)
-        now.masks = lane < 16 ? ((const uint32_t *)a->s.active)[(uint64_t)t->work * 16 + lane]
-                              : ((const uint32_t *)a->s.free)[(uint64_t)t->work * 16 + (lane - 16)];
+    struct lane_leaf old, now;
+    uint2 seen;
+    now.masks = w->now;
     now.ranks = vxk_lane_ranks(now.masks, lane, &now.n);
     now.first = t->how & 255;
     for (int k = 0; k < 3; k++)
@@ -389,21 +437,20 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
     store_leaf(&now, &a->leaves[t->leaf], lane);
     if (!now.n)
         return;
-    if (t->how & IS_UPDATED) {
-        uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
-        list_voxels(&now, list, lane);
-        if (FADES && t->fading.flags & VXK_WORD_QUIET)
-            update_quiet(a, &now, &old, fading, list, lane);
-        else if (!FADES || a->f.sensor == VXK_SENSOR_LIDAR)
-            update_lidar(a, t->hit, t->work, seen, &now, &old, fading, list, lane);
-        else if (t->how & IS_WHOLE)
-            update_depth(a, offsets, &t->first, true, seen, &now, &old, fading, list, lane);
-        else
-            update_depth(a, offsets, &t->first, false, seen, &now, &old, fading, list, lane);
-        __syncwarp();
-    } else {
-        copy_values(a->values, a->g.values, &now, &old, lane);
-    }
+    seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
+    old.masks = w->old;
+    old.ranks = vxk_lane_ranks(old.masks, lane, &old.n);
+    old_places(w, &old);
+    list_voxels(&now, list, lane);
+    if (FADES && t->fading.flags & VXK_WORD_QUIET)
+        update_quiet(a, &now, &old, fading, list, lane);
+    else if (!FADES || a->f.sensor == VXK_SENSOR_LIDAR)
+        update_lidar(a, t->hit, t->work, seen, &now, &old, fading, list, lane);
+    else if (t->how & IS_WHOLE)
+        update_depth(a, offsets, &t->first, true, seen, &now, &old, fading, list, lane);
+    else
+        update_depth(a, offsets, &t->first, false, seen, &now, &old, fading, list, lane);
+    __syncwarp();
 }
 
 enum { BATCH = 8 };
@@ -423,10 +470,19 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
              warps = gridDim.x * LEAVES, batch = vxk_batch(end, warps, BATCH);
     for (uint32_t i0 = (blockIdx.x * LEAVES + warp) * batch; i0 < end; i0 += warps * batch) {
         uint32_t m = min(batch, end - i0);
-        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1));
+        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1)), next = task_of<FADES>(&own, 0);
+        struct words ahead = load_words(&a, &next, lane);
         for (uint32_t k = 0; k < m; k++) {
-            struct task t = task_of<FADES>(&own, k);
-            write_leaf<FADES>(&a, &offsets, &t, lists[warp], lane);
+            const struct task t = next;
+            const struct words words = ahead;
+            if (k + 1 < m) { /* on its way meanwhile */
+                next = task_of<FADES>(&own, k + 1);
+                ahead = load_words(&a, &next, lane);
+            }
+            if (t.how & IS_UPDATED)
+                write_leaf<FADES>(&a, &offsets, &t, &words, lists[warp], lane);
+            else
+                copy_leaf(&a, &t, &words, lane);
         }
     }
 }
