@@ -45,51 +45,34 @@ struct bench {
     struct bins bins[CELLS];
 };
 
-/* vxk_sight_cell, for sensors that did not move without what others need. */
-template <bool SKEW>
-static __device__ __forceinline__ struct vxk_sight sight_of(const struct vxk_frame_args *a, uint32_t where)
-{
-    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
-    struct vxk_sight o;
-    int32_t base[3];
-    if (SKEW)
-        return vxk_sight_cell(a, fw, where & 63);
-    vxk_frame_cell_base(a, fw, where & 63, base);
-    for (int k = 0; k < 3; k++)
-        o.corner[k] = ((float)base[k] + 0.5f) - a->f.t[k];
-    o.R = a->f.R;
-    o.first = vxk_to_sensor(&a->f, (float)base[0] + 0.5f, (float)base[1] + 0.5f, (float)base[2] + 0.5f);
-    o.middle = vxk_to_sensor(&a->f, (float)base[0] + 4.0f, (float)base[1] + 4.0f, (float)base[2] + 4.0f);
-    return o;
-}
-
-template <bool SKEW>
+/* A cell's first voxel from where a ray began. */
+template <bool PLAIN>
 static __device__ __forceinline__ void corner_from(const struct vxk_frame_args *a, uint32_t ray,
                                                    float4 cell_corner, float corner[3])
 {
-    corner[0] = cell_corner.x;
-    corner[1] = cell_corner.y;
-    corner[2] = cell_corner.z;
-    if (SKEW)
+    const float from[3] = {cell_corner.x, cell_corner.y, cell_corner.z};
+    if (PLAIN)
         for (uint32_t k = 0; k < 3; k++)
-            corner[k] -= a->s.skew.origin[3 * (uint64_t)ray + k];
+            corner[k] = from[k];
+    else
+        vxk_ray_corner(&a->s, ray, from, corner);
 }
 
 /* Does the beam clear the voxel? */
-template <bool SKEW>
+template <bool PLAIN>
 static __device__ __forceinline__ void judge(const struct vxk_frame_args *a, struct bench *b, uint32_t voxel)
 {
     const struct beam *beam = &b->beam[voxel >> 9];
     const uint32_t n = voxel & 511, cell = beam->cell;
     const struct vxk_ray ray = vxk_load_ray(&a->s.ray[beam->ray]);
     float corner[3];
-    corner_from<SKEW>(a, beam->ray, b->corner[cell], corner);
+    corner_from<PLAIN>(a, beam->ray, b->corner[cell], corner);
     if (vxk_beam_clears(&a->f, &ray, corner, n))
         atomicOr(&b->clear[cell][n >> 5], 1u << (n & 31));
 }
 
 /* The crossings that are listed: their voxels, and what is decided about these. */
-template <bool SKEW>
+template <bool PLAIN>
 static __device__ __forceinline__ void cross(const struct vxk_frame_args *a, struct bench *b,
                                              uint32_t n_crossings, uint32_t lane)
 {
@@ -123,7 +106,7 @@ static __device__ __forceinline__ void cross(const struct vxk_frame_args *a, str
             const uint32_t m = min(n_voxels, (uint32_t)VXK_WARP);
             n_voxels -= m;
             if (lane < m)
-                judge<SKEW>(a, b, b->voxel[n_voxels + lane]);
+                judge<PLAIN>(a, b, b->voxel[n_voxels + lane]);
         }
         __syncwarp();
     }
@@ -131,7 +114,7 @@ static __device__ __forceinline__ void cross(const struct vxk_frame_args *a, str
 
 /* Where the beam in a bin passes a cell; gives how many slices it crosses there
  * within reach of a voxel, from *first on. */
-template <bool SKEW>
+template <bool PLAIN>
 static __device__ __forceinline__ uint32_t pass(const struct vxk_frame_args *a, uint32_t at,
                                                 float4 cell_corner, struct beam *o, uint32_t *first)
 {
@@ -139,7 +122,7 @@ static __device__ __forceinline__ uint32_t pass(const struct vxk_frame_args *a, 
     const float dx = vxk_abs(d.x), dy = vxk_abs(d.y), dz = vxk_abs(d.z);
     const bool z_main = dz > vxk_max(dx, dy), x_main = !z_main && dx >= dy;
     float c[3], dm, cm, cp, cq, inv, reach, u, v, lo, hi, k0, k1;
-    corner_from<SKEW>(a, at, cell_corner, c);
+    corner_from<PLAIN>(a, at, cell_corner, c);
     dm = z_main ? d.z : x_main ? d.x : d.y;
     cm = z_main ? c[2] : x_main ? c[0] : c[1];
     cp = x_main ? c[1] : c[0];
@@ -176,7 +159,7 @@ static __device__ __forceinline__ uint32_t pass(const struct vxk_frame_args *a, 
 }
 
 /* Beams that pass cells of few bins, a bin a lane. own: bins of the lane's cell. */
-template <bool SKEW>
+template <bool PLAIN>
 static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a, struct bench *b,
                                                  const int32_t rect[4], uint32_t own, uint32_t lane)
 {
@@ -212,8 +195,8 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
         if (k0 + lane < all && c >= 0 && c < f->width) {
             const float range = a->s.depth[bin];
             const float4 corner = b->corner[cell];
-            if (range > 0.0f && (SKEW || vxk_clear_to(f, range) >= corner.w))
-                n = pass<SKEW>(a, vxk_bin_ray(f, &a->s, bin), corner, &beam, &first);
+            if (range > 0.0f && ((!PLAIN && a->s.skew.on) || vxk_clear_to(f, range) >= corner.w))
+                n = pass<PLAIN>(a, vxk_bin_ray(f, &a->s, bin), corner, &beam, &first);
         }
         m = __ballot_sync(VXK_FULL, n > 0);
         last = vxk_warp_scan(n, lane);
@@ -229,7 +212,7 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
         n_beams += (uint32_t)__popc(m);
         n_crossings += __shfl_sync(VXK_FULL, last, VXK_WARP - 1);
         if (n_beams > BEAMS - VXK_WARP || n_crossings > CROSSINGS - SLICES * VXK_WARP || k0 + VXK_WARP >= all) {
-            cross<SKEW>(a, b, n_crossings, lane);
+            cross<PLAIN>(a, b, n_crossings, lane);
             n_beams = n_crossings = 0;
         }
     }
@@ -302,7 +285,7 @@ static __device__ __forceinline__ uint32_t list_missing(const uint32_t *words, u
 }
 
 /* Does the ray in a voxel's bin clear it? */
-template <bool SKEW>
+template <bool PLAIN>
 static __device__ __forceinline__ void judge_own(const struct vxk_frame_args *a, const float4 cell_corner,
                                                  uint32_t bin, uint32_t n, uint32_t *clear)
 {
@@ -313,7 +296,7 @@ static __device__ __forceinline__ void judge_own(const struct vxk_frame_args *a,
     w.x += (float)(n >> 6);
     w.y += (float)(n >> 3 & 7);
     w.z += (float)(n & 7);
-    corner_from<SKEW>(a, at, w, corner);
+    corner_from<PLAIN>(a, at, w, corner);
     if (vxk_line_clears(&a->f, &ray, corner))
         atomicOr(&clear[n >> 5], 1u << (n & 31));
 }
@@ -362,7 +345,7 @@ static __device__ __forceinline__ int32_t bin_of(const struct vxk_frame *f, cons
 
 /* Many beams: every voxel asks its bin; those whose bin reaches so far are
  * listed and decided about. */
-template <bool SKEW>
+template <bool PLAIN>
 static __device__ __forceinline__ void beams_many(const struct vxk_frame_args *a, struct bench *b,
                                                   const struct vxk_sight *sight, uint32_t cell, uint32_t lane)
 {
@@ -389,7 +372,7 @@ static __device__ __forceinline__ void beams_many(const struct vxk_frame_args *a
             const uint32_t own = min(n_asked, (uint32_t)VXK_WARP);
             n_asked -= own;
             if (lane < own)
-                judge_own<SKEW>(a, corner, b->asked[n_asked + lane], b->voxel[n_asked + lane], clear);
+                judge_own<PLAIN>(a, corner, b->asked[n_asked + lane], b->voxel[n_asked + lane], clear);
             __syncwarp();
         }
     }
@@ -401,7 +384,89 @@ static __device__ __forceinline__ uint32_t cells_at_once(uint32_t end, uint32_t 
     return min(max(end / warps, 1u), (uint32_t)CELLS);
 }
 
-template <bool SKEW>
+/* A cell of the warp. */
+struct task {
+    uint32_t where, old; /* in the map; vxk_task */
+    int few;             /* its bins are few: rect */
+    int32_t rect[4];
+    int32_t base[3];
+    float corner[3]; /* vxk_sight */
+    float nearest;   /* vxk_cell_nearest */
+};
+
+/* Cells of a sensor that did not move and a map that does not decay: as frame_pick_cell left them. */
+static __device__ __forceinline__ struct task load_task(const struct vxk_frame_args *a, uint32_t i)
+{
+    const int4 lo = ((const int4 *)&a->s.task[i])[0], hi = ((const int4 *)&a->s.task[i])[1];
+    const uint32_t bins = (uint32_t)hi.x;
+    struct task t;
+    float d2 = 0.0f;
+    t.where = 0;
+    t.old = (uint32_t)lo.x;
+    t.few = bins != VXK_TASK_MANY;
+    t.rect[0] = lo.w;
+    t.rect[1] = lo.w + (int32_t)(bins >> 16) - 1;
+    t.rect[2] = lo.z;
+    t.rect[3] = lo.z + (int32_t)(bins & 0xffff) - 1;
+    t.base[0] = hi.y;
+    t.base[1] = hi.z;
+    t.base[2] = hi.w;
+    for (int k = 0; k < 3; k++) {
+        float middle;
+        t.corner[k] = ((float)t.base[k] + 0.5f) - a->f.t[k];
+        middle = t.corner[k] + 3.5f;
+        d2 += middle * middle;
+    }
+    t.nearest = vxk_cell_nearest(d2);
+    return t;
+}
+/* Any. */
+static __device__ __forceinline__ struct task find_task(const struct vxk_frame_args *a, uint32_t i)
+{
+    struct task t;
+    t.where = a->s.work[i];
+    const struct vxk_frame_word *fw = &a->s.word[t.where >> 6];
+    struct vxk_sight sight = vxk_sight_cell(a, fw, t.where & 63);
+    struct vxk_heading h = vxk_lidar_heading(&a->f, &sight.middle);
+    int tile;
+    const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, t.where & 63, &tile);
+    t.old = tile ? VXK_TASK_TILE : vxk_leaf_number(a->g.leaves, old);
+    t.few = vxk_heading_bins(&a->f, &a->s, &h, t.rect);
+    if (fw->flags & VXK_WORD_QUIET) { /* of a map that decays: nothing is said about it */
+        t.few = 1;
+        t.rect[0] = t.rect[2] = 0;
+        t.rect[1] = t.rect[3] = -1;
+    }
+    for (int k = 0; k < 3; k++) {
+        t.base[k] = 0;
+        t.corner[k] = sight.corner[k];
+    }
+    t.nearest = vxk_cell_nearest(h.d2);
+    return t;
+}
+
+/* A cell of many beams. */
+template <bool PLAIN>
+static __device__ __forceinline__ struct vxk_sight sight_of(const struct vxk_frame_args *a,
+                                                            const struct task *own, int lane)
+{
+    struct vxk_sight o;
+    float base[3];
+    if (!PLAIN) {
+        const uint32_t where = __shfl_sync(VXK_FULL, own->where, lane);
+        return vxk_sight_cell(a, &a->s.word[where >> 6], where & 63);
+    }
+    for (int k = 0; k < 3; k++) {
+        base[k] = (float)__shfl_sync(VXK_FULL, own->base[k], lane);
+        o.corner[k] = (base[k] + 0.5f) - a->f.t[k];
+    }
+    o.R = a->f.R;
+    o.first = vxk_to_sensor(&a->f, base[0] + 0.5f, base[1] + 0.5f, base[2] + 0.5f);
+    o.middle = o.first; /* not asked for */
+    return o;
+}
+
+template <bool PLAIN>
 static __global__ void __launch_bounds__(THREADS)
     beams(const __grid_constant__ struct vxk_frame_beams_args a, uint32_t n, const uint32_t *n_dev,
           uint32_t per, uint32_t share)
@@ -412,42 +477,30 @@ static __global__ void __launch_bounds__(THREADS)
                    warp = threadIdx.x / VXK_WARP, warps = gridDim.x * WARPS, batch = cells_at_once(end, share);
     struct bench *b = &benches[warp];
     for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
-        const uint32_t m = min(batch, end - i0), where = a.s.work[i0 + min(lane, m - 1)];
-        const struct vxk_frame_word *fw = &a.s.word[where >> 6];
-        uint32_t old, own = 0, many;
-        int32_t rect[4] = {0, -1, 0, -1};
-        int few, tile;
-        {
-            struct vxk_sight sight = sight_of<SKEW>(&a, where);
-            struct vxk_heading h = vxk_lidar_heading(&a.f, &sight.middle);
-            few = vxk_heading_bins(&a.f, &a.s, &h, rect);
-            if (!SKEW && few && a.f.bins_are_rays && rect[0] <= rect[1])
-                vxk_heading_tighten(&a.f, &a.s, &h, sight.middle.z, rect);
-            if (fw->flags & VXK_WORD_QUIET) { /* of a map that decays: nothing is said about it */
-                few = 1;
-                rect[1] = rect[0] - 1;
-            }
-            if (lane < m) {
-                b->corner[lane] = make_float4(sight.corner[0], sight.corner[1], sight.corner[2],
-                                              vxk_cell_nearest(h.d2));
-                own = few ? (uint32_t)((rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1)) : 0;
-            }
-            old = vxk_leaf_number(a.g.leaves, vxk_frame_old_leaf(&a, fw, where & 63, &tile));
+        const uint32_t m = min(batch, end - i0), i = i0 + min(lane, m - 1);
+        const struct task own = PLAIN ? load_task(&a, i) : find_task(&a, i);
+        uint32_t many = __ballot_sync(VXK_FULL, lane < m && !own.few), bins = 0;
+        if (lane < m) {
+            b->corner[lane] = make_float4(own.corner[0], own.corner[1], own.corner[2], own.nearest);
+            bins = own.few ? (uint32_t)((own.rect[1] - own.rect[0] + 1) * (own.rect[3] - own.rect[2] + 1)) : 0;
         }
-        many = __ballot_sync(VXK_FULL, lane < m && !few);
-        for (uint32_t k = 0; k < m; k++) {
-            const struct vxk_leaf *leaf = vxk_leaf_no(&a.g, __shfl_sync(VXK_FULL, old, (int)k));
-            uint32_t was = vxk_lane_masks(leaf, __shfl_sync(VXK_FULL, tile, (int)k), lane);
-            if (lane >= 16)
-                b->clear[k][lane - 16] = a.fade.on ? 0 : was;
+        for (uint32_t k = lane >> 4; k < m + (lane >> 4); k += 2) { /* half a warp a cell */
+            const uint32_t old = __shfl_sync(VXK_FULL, own.old, (int)min(k, m - 1));
+            uint32_t free = old == VXK_TASK_TILE ? VXK_FULL : 0;
+            if (!PLAIN && a.fade.on)
+                free = 0;
+            else if (old < VXK_TASK_TILE)
+                free = ((const uint32_t *)a.g.leaves[old].free)[lane & 15];
+            if (k < m)
+                b->clear[k][lane & 15] = free;
         }
         __syncwarp();
         for (; many; many &= many - 1) {
-            const uint32_t k = vxk_ctz32(many), at = __shfl_sync(VXK_FULL, where, (int)k);
-            struct vxk_sight sight = sight_of<SKEW>(&a, at);
-            beams_many<SKEW>(&a, b, &sight, k, lane);
+            const uint32_t k = vxk_ctz32(many);
+            const struct vxk_sight sight = sight_of<PLAIN>(&a, &own, (int)k);
+            beams_many<PLAIN>(&a, b, &sight, k, lane);
         }
-        beams_few<SKEW>(&a, b, rect, own, lane);
+        beams_few<PLAIN>(&a, b, own.rect, bins, lane);
         for (uint32_t k = lane; k < 16 * m; k += VXK_WARP)
             ((uint32_t *)a.s.clear)[(uint64_t)i0 * 16 + k] = b->clear[k >> 4][k & 15];
         __syncwarp();
@@ -458,6 +511,6 @@ extern "C" cudaError_t vxk_cuda_tuned_frame_beams(const struct vxk_cuda_launch *
     const struct vxk_frame_beams_args *a = (const struct vxk_frame_beams_args *)l->args;
     /* warps that find a place, twice */
     const uint32_t share = l->n_multiprocessors * 64, blocks = vxk_blocks_for(l, l->n, WARPS, 32);
-    return vxk_launch_begun(l, a->s.skew.on ? beams<true> : beams<false>, blocks, THREADS, *a, l->n, l->n_dev,
-                            l->per, share);
+    return vxk_launch_begun(l, a->s.skew.on || a->fade.on ? beams<false> : beams<true>, blocks, THREADS, *a,
+                            l->n, l->n_dev, l->per, share);
 }

@@ -23,12 +23,15 @@ static __device__ __forceinline__ void cell_end(const struct vxk_frame_args *a, 
     free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
     m = __ballot_sync(VXK_FULL, active != had_active || free_now != had_free || (band & was_active)) & 0xffff;
     moved |= wane->moved;
-    if (lane < 16)
-        ((uint32_t *)a->s.active)[(uint64_t)i * 16 + j] = active;
-    else
-        ((uint32_t *)a->s.free)[(uint64_t)i * 16 + j] = free_now;
-    if (lane < 8)
-        a->s.seen[(uint64_t)i * 8 + lane] = (uint8_t)((m >> (2 * lane) & 3) || (moved >> lane & 1) ? 1 : 0);
+    if (m || moved) { /* else nobody asks for them */
+        if (lane < 16)
+            ((uint32_t *)a->s.active)[(uint64_t)i * 16 + j] = active;
+        else
+            ((uint32_t *)a->s.free)[(uint64_t)i * 16 + j] = free_now;
+        if (lane < 8)
+            a->s.seen[(uint64_t)i * 8 + lane] =
+                (uint8_t)((m >> (2 * lane) & 3) || (moved >> lane & 1) ? 1 : 0);
+    }
     n_active = vxk_warp_sum(lane < 16 ? (uint32_t)__popc(active) : 0);
     n_free = vxk_warp_sum(lane < 16 ? (uint32_t)__popc(free_now) : 0);
     if (lane == 0)
@@ -54,16 +57,22 @@ struct task {
 template <bool FADES>
 static __device__ __forceinline__ struct task look_up(const struct vxk_frame_args *a, uint32_t i)
 {
-    uint32_t where = a->s.work[i], cell = where & 63;
-    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
     struct task t = {};
-    vxk_frame_cell_base(a, fw, cell, t.base);
-    t.old = vxk_leaf_number(a->g.leaves, vxk_frame_old_leaf(a, fw, cell, &t.tile));
-    t.hit = a->f.sensor == VXK_SENSOR_LIDAR
-                ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
-                : VXK_NONE;
-    if (FADES)
+    if (FADES) {
+        const uint32_t where = a->s.work[i], cell = where & 63;
+        const struct vxk_frame_word *fw = &a->s.word[where >> 6];
+        vxk_frame_cell_base(a, fw, cell, t.base);
+        t.old = vxk_leaf_number(a->g.leaves, vxk_frame_old_leaf(a, fw, cell, &t.tile));
+        t.hit = a->f.sensor == VXK_SENSOR_LIDAR
+                    ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
+                    : VXK_NONE;
         t.fading = vxk_fading_of(a, fw, cell);
+    } else {
+        const uint2 of = *(const uint2 *)&a->s.task[i];
+        t.tile = of.x == VXK_TASK_TILE;
+        t.old = t.tile ? VXK_NONE : of.x;
+        t.hit = of.y;
+    }
     return t;
 }
 
