@@ -40,7 +40,7 @@ struct bench {
     uint16_t crossing[CROSSINGS]; /* beam << 3 | slice; or of a cell of many beams the voxels that are not free */
     uint16_t voxel[VOXELS];       /* beam << 9 | voxel */
     uint32_t asked[2 * VXK_WARP]; /* bins of voxels */
-    uint32_t clear[CELLS][16];    /* voxels that are free or that beams cleared */
+    alignas(16) uint32_t clear[CELLS][16]; /* voxels that are free or that beams cleared */
     float4 corner[CELLS];         /* of a cell, and how far a beam goes at least that clears anything there */
     struct bins bins[CELLS];
 };
@@ -87,19 +87,30 @@ static __device__ __forceinline__ void cross(const struct vxk_frame_args *a, str
                     dx = x - fx, dy = y - fy, ex = 1.0f - dx, ey = 1.0f - dy;
         const uint32_t i = (uint32_t)(int32_t)fx, j = (uint32_t)(int32_t)fy, si = beam.steps >> 8 & 255,
                        sj = beam.steps & 255, n0 = (at & 7) * (beam.steps >> 16) + i * si + j * sj;
-        const float u[2] = {dx * dx, ex * ex}, v[2] = {dy * dy, ey * ey};
-        const bool on = j0 + lane < n_crossings;
+        const float far = j0 + lane < n_crossings ? beam.far : 0.0f, u[2] = {dx * dx, ex * ex},
+                    v[2] = {dy * dy, ey * ey};
+        const volatile uint32_t *clear = b->clear[beam.cell];
+        bool is[4];
+        uint32_t own = 0, ones, twos, fours, at_voxel;
+#pragma unroll
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t n = n0 + (k & 1 ? si : 0) + (k >> 1 ? sj : 0), word = clear[n >> 5 & 15];
+            is[k] = (u[k & 1] + v[k >> 1] < far) & (i + (k & 1) < 8) & (j + (k >> 1) < 8) &
+                    !(word >> (n & 31) & 1);
+            own += is[k] ? 1 : 0;
+        }
+        ones = __ballot_sync(VXK_FULL, own & 1);
+        twos = __ballot_sync(VXK_FULL, own & 2);
+        fours = __ballot_sync(VXK_FULL, own & 4);
+        at_voxel = n_voxels + (uint32_t)(__popc(ones & before) + 2 * __popc(twos & before) +
+                                         4 * __popc(fours & before));
+        n_voxels += (uint32_t)(__popc(ones) + 2 * __popc(twos) + 4 * __popc(fours));
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) {
             const uint32_t n = n0 + (k & 1 ? si : 0) + (k >> 1 ? sj : 0);
-            bool is = on && u[k & 1] + v[k >> 1] < beam.far && i + (k & 1) < 8 && j + (k >> 1) < 8;
-            uint32_t m;
-            if (is)
-                is = !(((volatile uint32_t *)b->clear[beam.cell])[n >> 5] >> (n & 31) & 1);
-            m = __ballot_sync(VXK_FULL, is);
-            if (is)
-                b->voxel[n_voxels + (uint32_t)__popc(m & before)] = (uint16_t)(at >> 3 << 9 | n);
-            n_voxels += (uint32_t)__popc(m);
+            if (is[k])
+                b->voxel[at_voxel] = (uint16_t)(at >> 3 << 9 | n);
+            at_voxel += is[k] ? 1 : 0;
         }
         __syncwarp();
         while (n_voxels >= VXK_WARP || (n_voxels && j0 + VXK_WARP >= n_crossings)) {
@@ -251,11 +262,17 @@ static __device__ __forceinline__ uint32_t parts_reached(const struct vxk_frame_
         may = !whole && (rect[2] < 0 || rect[3] >= f->width);
     }
     if (!may && (rect[1] - rect[0] + 1) * (rect[3] - rect[2] + 1) <= MANY_BINS) {
-        for (int32_t v = rect[0]; v <= rect[1]; v++)
-            for (int32_t u = rect[2] + (int32_t)(lane & 3); u <= rect[3]; u += 4) {
-                int32_t c = vxk_turned_column(f, u);
-                far = vxk_max(far, c >= 0 ? a->s.depth[v * f->width + c] : -1.0f);
+        const int32_t first = rect[2] < 0 ? rect[2] + f->width : rect[2];
+        for (int32_t v = rect[0]; v <= rect[1]; v++) {
+            const float *row = &a->s.depth[v * f->width];
+            int32_t c = first + (int32_t)(lane & 3);
+#pragma unroll 4
+            for (int32_t left = rect[3] - rect[2] - (int32_t)(lane & 3); left >= 0; left -= 4) {
+                c -= c >= f->width ? f->width : 0;
+                far = fmaxf(far, row[c]);
+                c += 4;
             }
+        }
         /* none of its voxels is nearer than 2.6 voxels in front of its middle */
         may = vxk_bin_may_clear(f, 0, far, d - 2.62f);
     } else if (rect[1] >= rect[0]) {
@@ -378,7 +395,7 @@ static __device__ __forceinline__ void beams_many(const struct vxk_frame_args *a
     }
 }
 
-/* Few enough that every warp that finds a place gets its share in two portions. */
+/* Few enough that every warp that finds a place gets its share in a few portions. */
 static __device__ __forceinline__ uint32_t cells_at_once(uint32_t end, uint32_t warps)
 {
     return min(max(end / warps, 1u), (uint32_t)CELLS);
@@ -387,6 +404,7 @@ static __device__ __forceinline__ uint32_t cells_at_once(uint32_t end, uint32_t 
 /* A cell of the warp. */
 struct task {
     uint32_t where, old; /* in the map; vxk_task */
+    uint32_t hit;
     int few;             /* its bins are few: rect */
     int32_t rect[4];
     int32_t base[3];
@@ -403,6 +421,7 @@ static __device__ __forceinline__ struct task load_task(const struct vxk_frame_a
     float d2 = 0.0f;
     t.where = 0;
     t.old = (uint32_t)lo.x;
+    t.hit = (uint32_t)lo.y;
     t.few = bins != VXK_TASK_MANY;
     t.rect[0] = lo.w;
     t.rect[1] = lo.w + (int32_t)(bins >> 16) - 1;
@@ -430,6 +449,7 @@ static __device__ __forceinline__ struct task find_task(const struct vxk_frame_a
     struct vxk_heading h = vxk_lidar_heading(&a->f, &sight.middle);
     int tile;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, t.where & 63, &tile);
+    t.hit = 0; /* not asked for */
     t.old = tile ? VXK_TASK_TILE : vxk_leaf_number(a->g.leaves, old);
     t.few = vxk_heading_bins(&a->f, &a->s, &h, t.rect);
     if (fw->flags & VXK_WORD_QUIET) { /* of a map that decays: nothing is said about it */
@@ -451,19 +471,32 @@ static __device__ __forceinline__ struct vxk_sight sight_of(const struct vxk_fra
                                                             const struct task *own, int lane)
 {
     struct vxk_sight o;
-    float base[3];
-    if (!PLAIN) {
+    if (PLAIN) {
+        float base[3];
+        for (int k = 0; k < 3; k++) {
+            base[k] = (float)__shfl_sync(VXK_FULL, own->base[k], lane);
+            o.corner[k] = (base[k] + 0.5f) - a->f.t[k];
+        }
+        o.R = a->f.R;
+        o.first = vxk_to_sensor(&a->f, base[0] + 0.5f, base[1] + 0.5f, base[2] + 0.5f);
+        o.middle = o.first; /* not asked for */
+    } else {
         const uint32_t where = __shfl_sync(VXK_FULL, own->where, lane);
-        return vxk_sight_cell(a, &a->s.word[where >> 6], where & 63);
+        o = vxk_sight_cell(a, &a->s.word[where >> 6], where & 63);
     }
-    for (int k = 0; k < 3; k++) {
-        base[k] = (float)__shfl_sync(VXK_FULL, own->base[k], lane);
-        o.corner[k] = (base[k] + 0.5f) - a->f.t[k];
-    }
-    o.R = a->f.R;
-    o.first = vxk_to_sensor(&a->f, base[0] + 0.5f, base[1] + 0.5f, base[2] + 0.5f);
-    o.middle = o.first; /* not asked for */
     return o;
+}
+
+/* Free voxels of a cell. */
+static __device__ __forceinline__ uint32_t count_clear(const uint32_t clear[16])
+{
+    uint32_t n = 0;
+#pragma unroll
+    for (uint32_t w = 0; w < 16; w += 4) {
+        const uint4 four = *(const uint4 *)&clear[w];
+        n += (uint32_t)(__popc(four.x) + __popc(four.y) + __popc(four.z) + __popc(four.w));
+    }
+    return n;
 }
 
 template <bool PLAIN>
@@ -476,11 +509,25 @@ static __global__ void __launch_bounds__(THREADS)
     const uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31,
                    warp = threadIdx.x / VXK_WARP, warps = gridDim.x * WARPS, batch = cells_at_once(end, share);
     struct bench *b = &benches[warp];
-    for (uint32_t i0 = (blockIdx.x * WARPS + warp) * batch; i0 < end; i0 += warps * batch) {
-        const uint32_t m = min(batch, end - i0), i = i0 + min(lane, m - 1);
+    uint32_t n_many = 0, shares = (end + batch - 1) / batch;
+    if (PLAIN) {
+        n_many = min(a.s.c->n_many, end);
+        shares += n_many;
+    }
+    /* cells of many beams first, each on its own: they take longest; then the others */
+    for (uint32_t at = blockIdx.x * WARPS + warp; at < shares; at += warps) {
+        const bool alone = at < n_many;
+        const uint32_t i0 = alone ? a.s.many[at] : (at - n_many) * batch, m = alone ? 1 : min(batch, end - i0),
+                       i = i0 + min(lane, m - 1);
         const struct task own = PLAIN ? load_task(&a, i) : find_task(&a, i);
-        uint32_t many = __ballot_sync(VXK_FULL, lane < m && !own.few), bins = 0;
-        if (lane < m) {
+        const bool takes = lane < m && (!PLAIN || alone != (own.few != 0));
+        const uint32_t taken = __ballot_sync(VXK_FULL, takes);
+        uint32_t many = __ballot_sync(VXK_FULL, takes && !own.few), bins = 0, n_free = 0;
+        /* no ray hit it and it has no active voxel: what beams cleared is all that becomes of it */
+        bool simple = false;
+        if (PLAIN && takes && own.hit == VXK_NONE)
+            simple = own.old >= VXK_TASK_TILE || !a.g.leaves[own.old].n_active;
+        if (takes) {
             b->corner[lane] = make_float4(own.corner[0], own.corner[1], own.corner[2], own.nearest);
             bins = own.few ? (uint32_t)((own.rect[1] - own.rect[0] + 1) * (own.rect[3] - own.rect[2] + 1)) : 0;
         }
@@ -489,28 +536,37 @@ static __global__ void __launch_bounds__(THREADS)
             uint32_t free = old == VXK_TASK_TILE ? VXK_FULL : 0;
             if (!PLAIN && a.fade.on)
                 free = 0;
-            else if (old < VXK_TASK_TILE)
+            else if (old < VXK_TASK_TILE && taken >> k & 1)
                 free = ((const uint32_t *)a.g.leaves[old].free)[lane & 15];
             if (k < m)
                 b->clear[k][lane & 15] = free;
         }
         __syncwarp();
+        if (simple)
+            n_free = count_clear(b->clear[lane]);
         for (; many; many &= many - 1) {
             const uint32_t k = vxk_ctz32(many);
             const struct vxk_sight sight = sight_of<PLAIN>(&a, &own, (int)k);
             beams_many<PLAIN>(&a, b, &sight, k, lane);
         }
         beams_few<PLAIN>(&a, b, own.rect, bins, lane);
-        for (uint32_t k = lane; k < 16 * m; k += VXK_WARP)
-            ((uint32_t *)a.s.clear)[(uint64_t)i0 * 16 + k] = b->clear[k >> 4][k & 15];
+        if (simple) {
+            const uint32_t n_now = count_clear(b->clear[lane]);
+            a.s.sum[i] = n_now << 10 | (n_now != n_free ? 1u : 0u) << 20;
+            a.s.task[i].hit = VXK_TASK_DONE;
+        }
+        for (uint32_t k = lane, done = __ballot_sync(VXK_FULL, simple); k < 16 * m; k += VXK_WARP)
+            if (taken >> (k >> 4) & 1)
+                ((uint32_t *)(done >> (k >> 4) & 1 ? a.s.free : a.s.clear))[(uint64_t)i0 * 16 + k] =
+                    b->clear[k >> 4][k & 15];
         __syncwarp();
     }
 }
 extern "C" cudaError_t vxk_cuda_tuned_frame_beams(const struct vxk_cuda_launch *l)
 {
     const struct vxk_frame_beams_args *a = (const struct vxk_frame_beams_args *)l->args;
-    /* warps that find a place, twice */
-    const uint32_t share = l->n_multiprocessors * 64, blocks = vxk_blocks_for(l, l->n, WARPS, 32);
+    /* warps that find a place, four times */
+    const uint32_t share = l->n_multiprocessors * 128, blocks = vxk_blocks_for(l, l->n, WARPS, 32);
     return vxk_launch_begun(l, a->s.skew.on || a->fade.on ? beams<false> : beams<true>, blocks, THREADS, *a,
                             l->n, l->n_dev, l->per, share);
 }

@@ -340,7 +340,7 @@ static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a
     cell_end(a, i, lane, was, band, freed, cleared, moved, &wane);
 }
 
-enum { BATCH = 8 };
+enum { BATCH = 16 };
 
 /* FADES: for maps that decay or forget; depth frames of others have tuned_frame_depth.cu. */
 template <bool FADES>
@@ -352,22 +352,28 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
         vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * WARPS,
-             batch = vxk_batch(end, warps, BATCH);
+             batch = min(max(end / (warps / 2), 1u), (uint32_t)BATCH);
     for (uint32_t i0 = (blockIdx.x * WARPS + threadIdx.x / VXK_WARP) * batch; i0 < end; i0 += warps * batch) {
         uint32_t m = min(batch, end - i0);
-        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1)), next = task_of<FADES>(&own, 0);
-        struct marks ahead = load_marks(&a, i0, &next, lane);
-        for (uint32_t k = 0; k < m; k++) {
+        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1)), next;
+        uint32_t left = __ballot_sync(VXK_FULL, lane < m && (FADES || own.hit != VXK_TASK_DONE));
+        struct marks ahead;
+        if (!left)
+            continue;
+        next = task_of<FADES>(&own, vxk_ctz32(left));
+        ahead = load_marks(&a, i0 + vxk_ctz32(left), &next, lane);
+        for (; left; left &= left - 1) {
+            const uint32_t i = i0 + vxk_ctz32(left), rest = left & (left - 1);
             const struct task t = next;
             const struct marks marks = ahead;
-            if (k + 1 < m) { /* on its way meanwhile */
-                next = task_of<FADES>(&own, k + 1);
-                ahead = load_marks(&a, i0 + k + 1, &next, lane);
+            if (rest) { /* on its way meanwhile */
+                next = task_of<FADES>(&own, vxk_ctz32(rest));
+                ahead = load_marks(&a, i0 + vxk_ctz32(rest), &next, lane);
             }
             if (FADES && a.f.sensor == VXK_SENSOR_DEPTH && !(t.fading.flags & VXK_WORD_QUIET))
-                cell_depth(&a, i0 + k, &t, lane, &offsets);
+                cell_depth(&a, i, &t, lane, &offsets);
             else
-                cell_lidar<FADES>(&a, i0 + k, &t, &marks, lane);
+                cell_lidar<FADES>(&a, i, &t, &marks, lane);
         }
     }
 }

@@ -142,8 +142,11 @@ static __device__ __forceinline__ void pick_lidar(const struct vxk_frame_args *a
     if (__any_sync(VXK_FULL, ask) && !reaches(a, ask, rect, nearest, lane, list) && ask)
         may = 0;
     k = on ? vxk_take_cell(a, i, may, old) : VXK_NONE;
-    if (k < a->s.room_work)
+    if (k < a->s.room_work) {
         keep_task(a, i, k, old, few, rect);
+        if (!few)
+            a->s.many[vxk_count_up(&a->s.c->n_many)] = k;
+    }
 }
 
 /* A thread a cell; few tiles are behind one. */
