@@ -58,8 +58,8 @@ void vx__workspace_drop(struct vx_map *map)
         &w->sum,        &w->clear,      &w->acc,       &w->touch_rank,   &w->hit_mask,    &w->hit_base,
         &w->hit_prefix, &w->skew_table, &w->skew_time, &w->skew_column,  &w->skew_origin, &w->dead,
         &w->clean,      &w->mask,       &w->weight,    &w->weight_clean, &w->tint,        &w->tag,
-        &w->owner,      &w->band,       &w->group,     &w->end,          &w->trail,
-        &w->task,       &w->many};
+        &w->owner,      &w->band,       &w->group,     &w->end,          &w->trail,       &w->task,
+        &w->many};
     if (map->queue)
         (void)map->device->dev->ops->wait(
             map->queue); /* an error sticks to the queue; memory is free either way */

@@ -332,7 +332,7 @@ VXK_FN uint32_t vxk_cell_may(const struct vxk_frame_args *a, uint32_t i, uint32_
 
 /* Decides about a cell; gives its place in the work list, or VXK_NONE. */
 VXK_FN uint32_t vxk_take_cell(const struct vxk_frame_args *a, uint32_t i, uint32_t may,
-                          const struct vxk_word *old)
+                              const struct vxk_word *old)
 {
     uint32_t code = VXK_CELL_WORK, k = VXK_NONE;
     if (a->s.word[i >> 6].flags & (VXK_WORD_STALE | VXK_WORD_UNFREE) && old && old->leaf >> (i & 63) & 1)

@@ -20,8 +20,8 @@ struct beam {
      * the first one's centre along the other axes */
     float4 line;
     uint32_t ray;
-    float far; /* squared distance in a slice from which on a centre is surely too
-                  far from the ray */
+    float far;      /* squared distance in a slice from which on a centre is surely too
+                       far from the ray */
     uint32_t steps; /* numbers of voxels one further along the main axis << 16,
                        along the others << 8 and << 0 */
     uint32_t cell;  /* in the warp */
@@ -37,11 +37,12 @@ struct bins {
 /* What a warp works on, in shared memory. */
 struct bench {
     struct beam beam[BEAMS];
-    uint16_t crossing[CROSSINGS]; /* beam << 3 | slice; or of a cell of many beams the voxels that are not free */
-    uint16_t voxel[VOXELS];       /* beam << 9 | voxel */
-    uint32_t asked[2 * VXK_WARP]; /* bins of voxels */
+    uint16_t
+        crossing[CROSSINGS]; /* beam << 3 | slice; or of a cell of many beams the voxels that are not free */
+    uint16_t voxel[VOXELS];  /* beam << 9 | voxel */
+    uint32_t asked[2 * VXK_WARP];          /* bins of voxels */
     alignas(16) uint32_t clear[CELLS][16]; /* voxels that are free or that beams cleared */
-    float4 corner[CELLS];         /* of a cell, and how far a beam goes at least that clears anything there */
+    float4 corner[CELLS]; /* of a cell, and how far a beam goes at least that clears anything there */
     struct bins bins[CELLS];
 };
 
@@ -102,8 +103,8 @@ static __device__ __forceinline__ void cross(const struct vxk_frame_args *a, str
         ones = __ballot_sync(VXK_FULL, own & 1);
         twos = __ballot_sync(VXK_FULL, own & 2);
         fours = __ballot_sync(VXK_FULL, own & 4);
-        at_voxel = n_voxels + (uint32_t)(__popc(ones & before) + 2 * __popc(twos & before) +
-                                         4 * __popc(fours & before));
+        at_voxel = n_voxels +
+                   (uint32_t)(__popc(ones & before) + 2 * __popc(twos & before) + 4 * __popc(fours & before));
         n_voxels += (uint32_t)(__popc(ones) + 2 * __popc(twos) + 4 * __popc(fours));
 #pragma unroll
         for (uint32_t k = 0; k < 4; k++) {
@@ -146,7 +147,9 @@ static __device__ __forceinline__ uint32_t pass(const struct vxk_frame_args *a, 
     o->line.y = __fmaf_rn(cm, o->line.w, -cq);
     o->far = 0.27f * (inv * inv);
     o->ray = at;
-    o->steps = z_main ? 1u << 16 | 64u << 8 | 8u : x_main ? 64u << 16 | 8u << 8 | 1u : 8u << 16 | 64u << 8 | 1u;
+    o->steps = z_main   ? 1u << 16 | 64u << 8 | 8u
+               : x_main ? 64u << 16 | 8u << 8 | 1u
+                        : 8u << 16 | 64u << 8 | 1u;
     /* infinite along the main axis: all slices or none */
     reach = 0.53f * vxk_abs(inv);
     u = vxk_rough_reciprocal(o->line.z);
@@ -191,7 +194,8 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
     for (uint32_t k0 = 0; k0 < all; k0 += VXK_WARP) {
         /* cells whose bins begin before this look, and within it */
         const uint32_t earlier = (uint32_t)__popc(__ballot_sync(VXK_FULL, own && begin <= k0)) - 1,
-                       within = vxk_warp_or(own && begin > k0 && begin < k0 + VXK_WARP ? 1u << (begin - k0) : 0),
+                       within =
+                           vxk_warp_or(own && begin > k0 && begin < k0 + VXK_WARP ? 1u << (begin - k0) : 0),
                        slot = earlier + (uint32_t)__popc(within & (before | 1u << lane));
         const struct bins of = b->bins[slot];
         const uint32_t cell = of.first & 15;
@@ -222,7 +226,8 @@ static __device__ __forceinline__ void beams_few(const struct vxk_frame_args *a,
         }
         n_beams += (uint32_t)__popc(m);
         n_crossings += __shfl_sync(VXK_FULL, last, VXK_WARP - 1);
-        if (n_beams > BEAMS - VXK_WARP || n_crossings > CROSSINGS - SLICES * VXK_WARP || k0 + VXK_WARP >= all) {
+        if (n_beams > BEAMS - VXK_WARP || n_crossings > CROSSINGS - SLICES * VXK_WARP ||
+            k0 + VXK_WARP >= all) {
             cross<PLAIN>(a, b, n_crossings, lane);
             n_beams = n_crossings = 0;
         }
@@ -318,48 +323,6 @@ static __device__ __forceinline__ void judge_own(const struct vxk_frame_args *a,
         atomicOr(&clear[n >> 5], 1u << (n & 31));
 }
 
-/* vxk_atan2 to 1e-6 rad, in a fraction of its instructions. */
-static __device__ __forceinline__ float rough_atan2(float y, float x)
-{
-    const float ax = vxk_abs(x), ay = vxk_abs(y),
-                t = fminf(ax, ay) * vxk_rough_reciprocal(fmaxf(fmaxf(ax, ay), 1e-30f)), q = t * t;
-    float r = __fmaf_rn(q, -0.01172120f, 0.05265332f);
-    r = __fmaf_rn(q, r, -0.11643287f);
-    r = __fmaf_rn(q, r, 0.19354346f);
-    r = __fmaf_rn(q, r, -0.33262347f);
-    r = t * __fmaf_rn(q, r, 0.99997726f);
-    r = ay > ax ? 0.5f * VXK_PI - r : r;
-    r = x < 0.0f ? VXK_PI - r : r;
-    return y < 0.0f ? -r : r;
-}
-static __device__ __forceinline__ float rough_sqrt(float x)
-{
-    x = fmaxf(x, 1e-30f);
-    return x * vxk_rough_rsqrt(x);
-}
-
-/* vxk_lidar_bin by way of rough arc tangents; what lies so near a bin's border that they can't say is worked
- * out anew. */
-static __device__ __forceinline__ int32_t bin_of(const struct vxk_frame *f, const struct vxk_frame_space *s,
-                                                 const struct vxk_vec3 *p)
-{
-    const float rho = rough_sqrt(p->x * p->x + p->y * p->y), e = rough_atan2(p->z, rho),
-                c0 = (rough_atan2(p->y, p->x) - f->az0) * f->az_scale + f->az_half, c1 = vxk_abs(c0),
-                r = (f->el_top - e) * f->el_scale, top = (float)f->el_last, off = 4e-3f,
-                slack = __fmaf_rn(f->az_turn, 1e-6f, 1e-4f);
-    const uint32_t row = s->row_of[(int32_t)fminf(fmaxf(r - off, 0.0f), top)],
-                   low = s->row_of[(int32_t)fminf(fmaxf(r + off, 0.0f), top)];
-    float c = c0 < 0.0f ? c0 + f->az_turn : c0, part;
-    int32_t col;
-    c = c >= f->az_turn ? c - f->az_turn : c;
-    part = c - vxk_floor(c);
-    col = (int32_t)fmaxf(c, 0.0f);
-    if (row != low || part < slack || part > 1.0f - slack || c1 < slack || vxk_abs(c1 - f->az_turn) < slack)
-        return vxk_lidar_bin(f, s, p->x, p->y, p->z);
-    col -= col >= f->width && f->full_turn ? f->width : 0;
-    return col < f->width ? (int32_t)row * f->width + col : -1;
-}
-
 /* Many beams: every voxel asks its bin; those whose bin reaches so far are
  * listed and decided about. */
 template <bool PLAIN>
@@ -374,9 +337,9 @@ static __device__ __forceinline__ void beams_many(const struct vxk_frame_args *a
     for (uint32_t k0 = 0; k0 < end; k0 += VXK_WARP) {
         const uint32_t n = b->crossing[min(k0 + lane, end - 1)];
         const struct vxk_vec3 p = vxk_voxel_at(sight->R, &sight->first, n >> 6, n >> 3 & 7, n & 7);
-        const int32_t bin = bin_of(f, s, &p);
+        const int32_t bin = vxk_lidar_bin(f, s, p.x, p.y, p.z);
         const bool may = k0 + lane < end && vxk_bin_may_clear(f, bin, s->depth[vxk_maxi(bin, 0)],
-                                                              rough_sqrt(p.x * p.x + p.y * p.y + p.z * p.z));
+                                                              vxk_sqrt(p.x * p.x + p.y * p.y + p.z * p.z));
         const uint32_t m = __ballot_sync(VXK_FULL, may);
         if (may) {
             const uint32_t at = n_asked + (uint32_t)__popc(m & ((1u << lane) - 1));
@@ -405,7 +368,7 @@ static __device__ __forceinline__ uint32_t cells_at_once(uint32_t end, uint32_t 
 struct task {
     uint32_t where, old; /* in the map; vxk_task */
     uint32_t hit;
-    int few;             /* its bins are few: rect */
+    int few; /* its bins are few: rect */
     int32_t rect[4];
     int32_t base[3];
     float corner[3]; /* vxk_sight */
@@ -500,14 +463,15 @@ static __device__ __forceinline__ uint32_t count_clear(const uint32_t clear[16])
 }
 
 template <bool PLAIN>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 18)
     beams(const __grid_constant__ struct vxk_frame_beams_args a, uint32_t n, const uint32_t *n_dev,
           uint32_t per, uint32_t share)
 {
     vxk_kernel_begin();
     __shared__ struct bench benches[WARPS];
     const uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31,
-                   warp = threadIdx.x / VXK_WARP, warps = gridDim.x * WARPS, batch = cells_at_once(end, share);
+                   warp = threadIdx.x / VXK_WARP, warps = gridDim.x * WARPS,
+                   batch = cells_at_once(end, share);
     struct bench *b = &benches[warp];
     uint32_t n_many = 0, shares = (end + batch - 1) / batch;
     if (PLAIN) {
@@ -517,8 +481,8 @@ static __global__ void __launch_bounds__(THREADS)
     /* cells of many beams first, each on its own: they take longest; then the others */
     for (uint32_t at = blockIdx.x * WARPS + warp; at < shares; at += warps) {
         const bool alone = at < n_many;
-        const uint32_t i0 = alone ? a.s.many[at] : (at - n_many) * batch, m = alone ? 1 : min(batch, end - i0),
-                       i = i0 + min(lane, m - 1);
+        const uint32_t i0 = alone ? a.s.many[at] : (at - n_many) * batch,
+                       m = alone ? 1 : min(batch, end - i0), i = i0 + min(lane, m - 1);
         const struct task own = PLAIN ? load_task(&a, i) : find_task(&a, i);
         const bool takes = lane < m && (!PLAIN || alone != (own.few != 0));
         const uint32_t taken = __ballot_sync(VXK_FULL, takes);
@@ -529,17 +493,25 @@ static __global__ void __launch_bounds__(THREADS)
             simple = own.old >= VXK_TASK_TILE || !a.g.leaves[own.old].n_active;
         if (takes) {
             b->corner[lane] = make_float4(own.corner[0], own.corner[1], own.corner[2], own.nearest);
-            bins = own.few ? (uint32_t)((own.rect[1] - own.rect[0] + 1) * (own.rect[3] - own.rect[2] + 1)) : 0;
+            bins =
+                own.few ? (uint32_t)((own.rect[1] - own.rect[0] + 1) * (own.rect[3] - own.rect[2] + 1)) : 0;
         }
-        for (uint32_t k = lane >> 4; k < m + (lane >> 4); k += 2) { /* half a warp a cell */
-            const uint32_t old = __shfl_sync(VXK_FULL, own.old, (int)min(k, m - 1));
-            uint32_t free = old == VXK_TASK_TILE ? VXK_FULL : 0;
-            if (!PLAIN && a.fade.on)
-                free = 0;
-            else if (old < VXK_TASK_TILE && taken >> k & 1)
-                free = ((const uint32_t *)a.g.leaves[old].free)[lane & 15];
-            if (k < m)
-                b->clear[k][lane & 15] = free;
+        for (uint32_t k0 = lane >> 4; k0 < m + (lane >> 4);
+             k0 += 8) { /* half a warp a cell, eight on their way */
+            uint32_t free[4];
+#pragma unroll
+            for (uint32_t h = 0; h < 4; h++) {
+                const uint32_t k = min(k0 + 2 * h, m - 1), old = __shfl_sync(VXK_FULL, own.old, (int)k);
+                free[h] = old == VXK_TASK_TILE ? VXK_FULL : 0;
+                if (!PLAIN && a.fade.on)
+                    free[h] = 0;
+                else if (old < VXK_TASK_TILE && taken >> k & 1)
+                    free[h] = ((const uint32_t *)a.g.leaves[old].free)[lane & 15];
+            }
+#pragma unroll
+            for (uint32_t h = 0; h < 4; h++)
+                if (k0 + 2 * h < m)
+                    b->clear[k0 + 2 * h][lane & 15] = free[h];
         }
         __syncwarp();
         if (simple)

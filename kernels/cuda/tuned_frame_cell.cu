@@ -352,23 +352,24 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
         vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * WARPS,
-             batch = min(max(end / (warps / 2), 1u), (uint32_t)BATCH);
-    for (uint32_t i0 = (blockIdx.x * WARPS + threadIdx.x / VXK_WARP) * batch; i0 < end; i0 += warps * batch) {
-        uint32_t m = min(batch, end - i0);
-        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1)), next;
+             batch = vxk_batch(end, warps / 4, BATCH), shares = (end + batch - 1) / batch;
+    /* cells with hits lie beside each other: a warp takes them from all over the list */
+    for (uint32_t i0 = blockIdx.x * WARPS + threadIdx.x / VXK_WARP; i0 < shares; i0 += warps) {
+        uint32_t m = (end - i0 + shares - 1) / shares;
+        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1) * shares), next;
         uint32_t left = __ballot_sync(VXK_FULL, lane < m && (FADES || own.hit != VXK_TASK_DONE));
         struct marks ahead;
         if (!left)
             continue;
         next = task_of<FADES>(&own, vxk_ctz32(left));
-        ahead = load_marks(&a, i0 + vxk_ctz32(left), &next, lane);
+        ahead = load_marks(&a, i0 + vxk_ctz32(left) * shares, &next, lane);
         for (; left; left &= left - 1) {
-            const uint32_t i = i0 + vxk_ctz32(left), rest = left & (left - 1);
+            const uint32_t i = i0 + vxk_ctz32(left) * shares, rest = left & (left - 1);
             const struct task t = next;
             const struct marks marks = ahead;
             if (rest) { /* on its way meanwhile */
                 next = task_of<FADES>(&own, vxk_ctz32(rest));
-                ahead = load_marks(&a, i0 + vxk_ctz32(rest), &next, lane);
+                ahead = load_marks(&a, i0 + vxk_ctz32(rest) * shares, &next, lane);
             }
             if (FADES && a.f.sensor == VXK_SENSOR_DEPTH && !(t.fading.flags & VXK_WORD_QUIET))
                 cell_depth(&a, i, &t, lane, &offsets);

@@ -441,7 +441,8 @@ static __device__ __forceinline__ void write_empty(const struct vxk_frame_args *
         for (int h = 0; h < AT_ONCE; h++) {
             const int of = empty ? (int)vxk_ctz32(empty) : 0;
             const uint32_t work = __shfl_sync(VXK_FULL, own->work, of),
-                           how = __shfl_sync(VXK_FULL, own->how, of), old = __shfl_sync(VXK_FULL, own->old, of);
+                           how = __shfl_sync(VXK_FULL, own->how, of),
+                           old = __shfl_sync(VXK_FULL, own->old, of);
             to[h] = empty ? __shfl_sync(VXK_FULL, own->leaf, of) : VXK_NONE;
             free[h] = 0;
             if (empty && lane >= 16)
@@ -490,7 +491,7 @@ static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a
     __syncwarp();
 }
 
-enum { BATCH = 16 };
+enum { BATCH = 8 };
 
 /* FADES: for maps that decay or forget; depth frames of others have tuned_frame_depth.cu. */
 template <bool FADES>
@@ -504,10 +505,12 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
         vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
-             warps = gridDim.x * LEAVES, batch = min(max(end / (warps / 2), 1u), (uint32_t)BATCH);
-    for (uint32_t i0 = (blockIdx.x * LEAVES + warp) * batch; i0 < end; i0 += warps * batch) {
-        uint32_t m = min(batch, end - i0);
-        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1)), next;
+             warps = gridDim.x * LEAVES, batch = vxk_batch(end, warps / 4, BATCH),
+             shares = (end + batch - 1) / batch;
+    /* leaves with values lie beside each other: a warp takes them from all over the list */
+    for (uint32_t i0 = blockIdx.x * LEAVES + warp; i0 < shares; i0 += warps) {
+        uint32_t m = (end - i0 + shares - 1) / shares;
+        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1) * shares), next;
         uint32_t full = __ballot_sync(VXK_FULL, lane < m && own.n);
         struct words ahead;
         write_empty(&a, &own, __ballot_sync(VXK_FULL, lane < m && !own.n), lane);

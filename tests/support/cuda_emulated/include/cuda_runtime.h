@@ -132,10 +132,6 @@ static inline float vxk_rough_reciprocal(float x)
 {
     return 1.0f / x * 1.0000002f;
 }
-static inline float vxk_rough_rsqrt(float x)
-{
-    return 1.0f / std::sqrt(x) * 0.9999998f;
-}
 static inline float __fmaf_rn(float x, float y, float z)
 {
     return (float)((double)x * y + z);
