@@ -21,6 +21,11 @@ static const char HELP[] =
     "options of create\n"
     "  --voxel-size M            edge of a voxel in metres; must be given\n"
     "  --mode tsdf|occupancy     what voxels hold; default tsdf\n"
+    "  --weighting W             what a depth image's reading weighs: inverse_square (16 up to 1 m, falling "
+    "with\n"
+    "                            the square of the depth to 1 at 4 m) or constant (1: weights count "
+    "frames);\n"
+    "                            a LiDAR's ray weighs 1 in both.  Default: the daemon's, inverse_square\n"
     "  --truncation-voxels N     half width of the band around surfaces; default 3\n"
     "  --esdf-max-distance M     distances saturate here; default 10 voxels, at most 63\n"
     "  --origin X,Y,Z            world position of voxel (0,0,0)'s lower corner; put it near the data when\n"
@@ -56,6 +61,7 @@ static const char HELP[] =
     "                            says, else tsdf\n"
     "  --weight W                weight of voxels that come without one, 0 .. 255; default 1\n"
     "  --truncation-voxels N     distances are clamped to it; default as the file says, else 3\n"
+    "  --weighting W             of frames to come; default as the file says, else the daemon's\n"
     "  --esdf-max-distance, --frame-budget, --limit, --half-life, --spare-seen, --forget-radius, "
     "--sweep-words, --colour, --label\n"
     "                            as of create; what was imported neither decays nor is forgotten\n"
@@ -83,6 +89,13 @@ const char *map_mode_name(enum vxc_map_mode mode)
     return mode == VXC_OCCUPANCY ? "occupancy" : "tsdf";
 }
 
+static const char *weighting_name(enum vxc_weighting weighting)
+{
+    return weighting == VXC_WEIGHT_CONSTANT         ? "constant"
+           : weighting == VXC_WEIGHT_INVERSE_SQUARE ? "inverse_square"
+                                                    : "unknown";
+}
+
 static void print_box(const char *name, const double lo[3], const double hi[3])
 {
     printf("%-18s (%.3f, %.3f, %.3f) .. (%.3f, %.3f, %.3f) m\n", name, lo[0], lo[1], lo[2], hi[0], hi[1],
@@ -96,7 +109,9 @@ static void print_info(const struct vxc_map_info *info)
     printf("%-18s %s\n", "map", info->state.name);
     printf("%-18s %s\n", "uuid", cli_hex(info->state.uuid, sizeof info->state.uuid, uuid));
     printf("%-18s %g m, %s", "voxels of", p->voxel_size_m, map_mode_name(p->mode));
-    printf(p->mode == VXC_TSDF ? ", truncation %g voxels\n" : "\n", p->truncation_voxels);
+    if (p->mode == VXC_TSDF)
+        printf(", truncation %g voxels, weighting %s", p->truncation_voxels, weighting_name(p->weighting));
+    putchar('\n');
     printf("%-18s (%.3f, %.3f, %.3f) m\n", "origin", p->origin_m[0], p->origin_m[1], p->origin_m[2]);
     printf("%-18s up to %g m (%u voxels)\n", "distances", info->state.max_distance_m,
            info->esdf_radius_voxels);
@@ -130,6 +145,7 @@ int map_json_info(const struct vxc_map_info *info)
     json_number(&j, "voxel_size_m", p->voxel_size_m);
     json_vector(&j, "origin_m", p->origin_m, 3);
     json_number(&j, "truncation_voxels", p->truncation_voxels);
+    json_text(&j, "weighting", weighting_name(p->weighting));
     json_number(&j, "esdf_max_distance_m", p->esdf_max_distance_m);
     json_u64(&j, "esdf_radius_voxels", info->esdf_radius_voxels);
     json_u64(&j, "frame_budget_bytes", p->frame_budget_bytes);
@@ -182,6 +198,7 @@ enum {
     BOX,
     BALL,
     REGION,
+    WEIGHTING,
     N_OPTIONS
 };
 
@@ -208,16 +225,17 @@ static const struct cli_option OPTIONS[N_OPTIONS] = {
     [BOX] = {"box", 0, true},
     [BALL] = {"ball", 0, true},
     [REGION] = {"region", 0, true},
+    [WEIGHTING] = {"weighting", 0, true},
 };
 
 enum { UPKEEP = 1u << HALF_LIFE | 1u << SPARE | 1u << FORGET | 1u << SWEEP | 1u << COLOUR | 1u << LABEL };
 /* Which options a verb takes. */
 static const uint32_t TAKES[N_VERBS] = {
     [CREATE] = 1u << VOXEL_SIZE | 1u << MODE | 1u << TRUNCATION | 1u << ESDF | 1u << ORIGIN | 1u << BUDGET |
-               1u << LIMIT | UPKEEP,
+               1u << LIMIT | 1u << WEIGHTING | UPKEEP,
     [EXPORT] = 1u << FORMAT | 1u << OUTPUT | 1u << LAYER,
     [IMPORT] = 1u << MODE | 1u << TRUNCATION | 1u << ESDF | 1u << BUDGET | 1u << LIMIT | 1u << GRID |
-               1u << CHANNEL | 1u << WEIGHT | UPKEEP,
+               1u << CHANNEL | 1u << WEIGHT | 1u << WEIGHTING | UPKEEP,
     [PROTECT] = 1u << BOX | 1u << BALL,
     [UNPROTECT] = 1u << REGION,
 };
@@ -228,6 +246,14 @@ static bool take_mode(struct cli *cli, const char *option, const char *value, bo
     *occupancy = strcmp(value, "occupancy") == 0;
     if (!*occupancy && strcmp(value, "tsdf") != 0)
         return cli_usage(cli, "%s is tsdf or occupancy, not '%s'", option, value), false;
+    return true;
+}
+
+static bool take_weighting(struct cli *cli, const char *value, enum vxc_weighting *out)
+{
+    *out = strcmp(value, "constant") == 0 ? VXC_WEIGHT_CONSTANT : VXC_WEIGHT_INVERSE_SQUARE;
+    if (*out == VXC_WEIGHT_INVERSE_SQUARE && strcmp(value, "inverse_square") != 0)
+        return cli_usage(cli, "--weighting is inverse_square or constant, not '%s'", value), false;
     return true;
 }
 
@@ -284,6 +310,8 @@ static bool take_option(struct cli *cli, int option, const char *value, struct m
         return cli_number(cli, "--voxel-size", value, 1e-4, 100, &p->voxel_size_m);
     case TRUNCATION:
         return cli_number(cli, "--truncation-voxels", value, 1, 16, &p->truncation_voxels);
+    case WEIGHTING:
+        return take_weighting(cli, value, &p->weighting);
     case ESDF:
         return cli_number(cli, "--esdf-max-distance", value, 1e-4, 6300, &p->esdf_max_distance_m);
     case ORIGIN:

@@ -51,6 +51,13 @@ static void json_latencies(struct json *j, const struct vxc_latency *l, size_t n
         json_number(j, "p50_us", l[i].p50_us);
         json_number(j, "p99_us", l[i].p99_us);
         json_number(j, "max_us", l[i].max_us);
+        json_number(j, "wait_p50_us", l[i].wait_p50_us);
+        json_number(j, "wait_p99_us", l[i].wait_p99_us);
+        json_number(j, "run_p50_us", l[i].run_p50_us);
+        json_number(j, "run_p99_us", l[i].run_p99_us);
+        json_number(j, "reply_p50_us", l[i].reply_p50_us);
+        json_number(j, "reply_p99_us", l[i].reply_p99_us);
+        json_u64(j, "at_once", l[i].n_at_once);
         json_end(j, '}');
     }
     json_end(j, '}');
@@ -144,10 +151,16 @@ static int json_stats(const struct vxc_stats *s)
 
 static void print_latencies(const struct vxc_latency *l, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (l[i].n > 0)
-            printf("  %-10s %10" PRIu64 "   mean %.0f   p50 %.0f   p99 %.0f   max %.0f us\n", l[i].work,
-                   l[i].n, l[i].mean_us, l[i].p50_us, l[i].p99_us, l[i].max_us);
+    for (size_t i = 0; i < n; i++) {
+        if (!l[i].n)
+            continue;
+        printf("  %-10s %10" PRIu64 "   mean %.0f   p50 %.0f   p99 %.0f   max %.0f us", l[i].work, l[i].n,
+               l[i].mean_us, l[i].p50_us, l[i].p99_us, l[i].max_us);
+        printf("   (p50/p99: waiting %.0f/%.0f, running %.0f/%.0f, answering %.0f/%.0f; %" PRIu64
+               " at once)\n",
+               l[i].wait_p50_us, l[i].wait_p99_us, l[i].run_p50_us, l[i].run_p99_us, l[i].reply_p50_us,
+               l[i].reply_p99_us, l[i].n_at_once);
+    }
 }
 
 static void print_streams(const struct vxc_stats *s)

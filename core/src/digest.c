@@ -65,22 +65,23 @@ fail:
 
 vx_err vx_map_digest(struct vx_map *map, uint8_t digest[32], uint64_t *epoch)
 {
-    struct vx__reader_state *reader;
+    struct vxk_dev *dev = vx__map_dev(map);
+    struct vxk_queue *queue; /* its own: queries don't wait for it */
     struct vx__snapshot snap;
     struct vxk_sha256 sum;
     uint32_t *versions = NULL, n = 0, words[8];
     vx_err err;
-    VX_TRY_RET(vx__reader_lock(map, &reader));
+    VX_TRY_RET(dev->ops->queue_create(dev, 0, &queue));
     err = vx__snapshot_pin(map, &snap);
     if (err) {
-        vx__reader_unlock(map);
+        dev->ops->queue_destroy(queue);
         return err;
     }
     vxk_sha256_init(&sum);
-    VX_TRY(vx__snapshot_chunks(map, &snap, reader->queue, &versions, &n));
+    VX_TRY(vx__snapshot_chunks(map, &snap, queue, &versions, &n));
     for (uint32_t first = 0, batch = BATCH_CHUNKS; first < n;) {
         const uint32_t some = n - first < batch ? n - first : batch;
-        err = add_batch(map, &snap, reader->queue, versions + first, some, &sum);
+        err = add_batch(map, &snap, queue, versions + first, some, &sum);
         if (err == VX_E_EXHAUSTED && batch > LEAST_CHUNKS) { /* a full device leaves little scratch memory */
             batch /= 2;
             continue;
@@ -96,6 +97,6 @@ vx_err vx_map_digest(struct vx_map *map, uint8_t digest[32], uint64_t *epoch)
 fail:
     vx__scratch_free(map, versions);
     vx__snapshot_release(map, &snap);
-    vx__reader_unlock(map);
+    dev->ops->queue_destroy(queue);
     return err;
 }

@@ -212,9 +212,9 @@ static void convert_readings(const struct vx_map_params *map, const struct vx_fr
     f->noise =
         depth ? (float)(0.0012 * vs) : 0.0f; /* sigma(z) of 0.0012 z^2 m: depth cameras by triangulation */
     f->smooth_max = 8;
-    /* Weight falls with the noise: 16 at 1 m, 1 from 4 m on. */
-    f->weight_scale = (float)(16 / (vs * vs));
-    f->weight_max = 16;
+    /* With the noise it falls from 16 at 1 m to 1 at 4 m; no part of it that falls leaves 1. */
+    f->weight_scale = map->weighting == VX_WEIGHT_CONSTANT ? 0.0f : (float)(16 / (vs * vs));
+    f->weight_max = map->weighting == VX_WEIGHT_CONSTANT ? 1 : 16;
     f->lo_hit = 868;   /* log(0.7 / 0.3) * 1024 */
     f->lo_miss = -415; /* log(0.4 / 0.6) * 1024 */
     f->lo_free = f->lo_miss;

@@ -41,6 +41,9 @@ static vx_err check_params(const struct vx_map_params *p, struct vx_detail *deta
                            p->origin_m[k]);
     if (p->mode != VX_TSDF && p->mode != VX_OCCUPANCY)
         return vx_fail(detail, VX_E_INVALID, "mode", "must be tsdf or occupancy");
+    if (p->weighting != VX_WEIGHT_INVERSE_SQUARE && p->weighting != VX_WEIGHT_CONSTANT)
+        return vx_fail(detail, VX_E_INVALID, "weighting", "must be inverse_square or constant, got %d",
+                       (int)p->weighting);
     if (!(p->truncation_voxels >= 1 && p->truncation_voxels <= 16))
         return vx_fail(detail, VX_E_INVALID, "truncation_voxels", "must be 1 to 16, got %g",
                        p->truncation_voxels);
@@ -159,11 +162,15 @@ vx_err vx_map_create(struct vx_device *device, const char *name, const struct vx
     pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->reader_lock, NULL);
     pthread_mutex_init(&m->held_lock, NULL);
+    pthread_rwlock_init(&m->field_lock, NULL);
+    pthread_mutex_init(&m->now_lock, NULL);
     m->retired_end = &m->retired;
     totals_reset(&m->totals);
     VX_TRY(vx__pool_open(device, m->channels));
     VX_TRY(device->dev->ops->queue_create(device->dev, 0, &m->queue));
     VX_TRY(device->dev->ops->queue_create(device->dev, 1, &m->reader.queue));
+    VX_TRY(device->dev->ops->queue_create(device->dev, 1, &m->now.queue));
+    VX_TRY(vx__now_init(m, &m->now));
     m->n_slots = FIRST_SLOTS;
     VX_TRY(table_create(m, m->n_slots, &m->keys, &m->heads, detail));
     VX_TRY(vx__workspace_init(m));
@@ -267,14 +274,31 @@ static struct vx__retired *take_retired(struct vx_map *map, bool every)
     return r;
 }
 
+/* The readers' field, unless a query is using it.  The writer never waits for queries. */
+static bool try_own_field(struct vx_map *map)
+{
+    if (pthread_mutex_trylock(&map->reader_lock) != 0)
+        return false;
+    if (pthread_rwlock_trywrlock(&map->field_lock) == 0)
+        return true;
+    pthread_mutex_unlock(&map->reader_lock);
+    return false;
+}
+
+static void disown_field(struct vx_map *map)
+{
+    pthread_rwlock_unlock(&map->field_lock);
+    pthread_mutex_unlock(&map->reader_lock);
+}
+
 /* A field keeps its epoch pinned between queries; when none comes, what commits replace must not pile up. */
 static void drop_old_pin(struct vx_map *map)
 {
-    if (map->epoch < ESDF_PIN_EPOCHS || pthread_mutex_trylock(&map->reader_lock) != 0)
+    if (map->epoch < ESDF_PIN_EPOCHS || !try_own_field(map))
         return;
     if (map->reader.esdf)
         map->reader.esdf_unpin(map, map->reader.esdf, map->epoch - ESDF_PIN_EPOCHS);
-    pthread_mutex_unlock(&map->reader_lock);
+    disown_field(map);
 }
 
 vx_err vx__retired_drain(struct vx_map *map, const struct vx__page_lists *rest)
@@ -339,6 +363,8 @@ void vx_map_destroy(struct vx_map *map)
     const struct vxk_ops *ops = map->device->dev->ops;
     if (map->reader.room)
         map->reader.room_destroy(map, map->reader.room);
+    if (map->now.room)
+        map->now.room_destroy(map, map->now.room);
     if (map->reader.esdf)
         map->reader.esdf_destroy(map, map->reader.esdf);
     /* A device that fails here has lost its memory anyhow. */
@@ -355,23 +381,27 @@ void vx_map_destroy(struct vx_map *map)
     vx__fade_fini(map);
     if (map->reader.queue)
         ops->queue_destroy(map->reader.queue);
+    if (map->now.queue)
+        ops->queue_destroy(map->now.queue);
     if (map->queue)
         ops->queue_destroy(map->queue);
     pthread_mutex_destroy(&map->lock);
     pthread_mutex_destroy(&map->reader_lock);
     pthread_mutex_destroy(&map->held_lock);
+    pthread_rwlock_destroy(&map->field_lock);
+    pthread_mutex_destroy(&map->now_lock);
     free(map);
 }
 
 /* The reader's distance field, unless a query is using it: that one will see the new epoch and replace it. */
 static void drop_reader_state(struct vx_map *map)
 {
-    if (pthread_mutex_trylock(&map->reader_lock) != 0)
+    if (!try_own_field(map))
         return;
     if (map->reader.esdf)
         map->reader.esdf_destroy(map, map->reader.esdf);
     map->reader.esdf = NULL;
-    pthread_mutex_unlock(&map->reader_lock);
+    disown_field(map);
 }
 
 vx_err vx_map_clear(struct vx_map *map)

@@ -118,7 +118,10 @@ struct vx_map {
 
     pthread_mutex_t reader_lock;
     struct vx__reader_state reader;
-    pthread_mutex_t held_lock; /* sizes of scratch and held blocks, so that frees need no size */
+    pthread_rwlock_t field_lock; /* snapshot.h */
+    pthread_mutex_t now_lock;
+    struct vx__reader_state now; /* of small queries beside the reader */
+    pthread_mutex_t held_lock;   /* sizes of scratch and held blocks, so that frees need no size */
     struct vx__block *blocks;
 };
 

@@ -13,7 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ITSELF = 1 << 13 /* bit of a 27-neighbourhood */ };
+enum {
+    FEW_CHANGED = 1024,                   /* chunks that come with their number */
+    MOST_CHANGED = UINT32_MAX / (64 * 27) /* that a launch takes */
+};
+
+/* Bytes of a lender on the device. */
+#define A_LENDER (sizeof(uint64_t) + sizeof(uint32_t))
 
 /* A chunk of the plan: whose cells it lends, bits as vxk_mesh_dirty's. */
 struct lender {
@@ -36,8 +42,7 @@ struct group {
     bool all;               /* nothing is made outside */
     struct lender *lenders; /* the same and those around them, ascending */
     size_t n_lenders;
-    uint64_t *keys; /* of the lenders, and their bits: as the device gets them */
-    uint32_t *near;
+    uint64_t *keys; /* page-locked: of the lenders, behind them their bits, as the device gets them */
 };
 
 static int by_key(const void *a, const void *b)
@@ -74,26 +79,30 @@ static vx_err look_back(struct plan *p, uint32_t *since)
     return VX_OK;
 }
 
-/* Keys and versions of the chunks that are flagged: *n of them, host and device. */
-static vx_err list_changed(struct plan *p, uint32_t since, uint64_t **keys_dev, uint32_t **versions,
-                           uint32_t *n)
+/* The chunks that changed, on the device. */
+struct changed {
+    uint64_t *key;
+    uint32_t *near, *n; /* near: of each, as vxk_mesh_dirty's */
+    uint32_t n_max;
+};
+
+/* Lists them, without a look at their number. */
+static vx_err list_changed(struct plan *p, uint32_t since, struct changed *out)
 {
     struct vx__mesh_job *j = p->job;
     struct vx__work *w = &j->work;
-    uint32_t n_slots = j->snapshot.grid.slot_mask + 1, *slots = vx__work_get(w, n_slots, sizeof *slots),
-             *count = vx__work_get(w, 1, sizeof *count);
-    struct vxk_mesh_changed_args changed = {
-        .g = j->snapshot.grid, .flag = vx__work_get(w, n_slots, 1), .since = since};
-    struct vxk_pool_gather_args gather = {.g = j->snapshot.grid, .slot = slots};
+    const uint32_t n_slots = j->snapshot.grid.slot_mask + 1;
+    struct vxk_mesh_changed_args changed = {.g = j->snapshot.grid, .since = since};
+    struct vxk_mesh_dirty_args dirty = {.samples = j->samples, .since = since};
 
+    out->n_max = n_slots < MOST_CHANGED ? n_slots : MOST_CHANGED;
+    changed.n = out->n = vx__work_filled(w, 1, sizeof *out->n, 0);
+    changed.key = out->key = vx__work_get(w, n_slots, sizeof *out->key);
+    changed.near = dirty.near = out->near = vx__work_get(w, n_slots, sizeof *out->near);
+    dirty.version = changed.version = vx__work_get(w, n_slots, sizeof *changed.version);
     VX_TRY_RET(w->err);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_changed, &changed, n_slots));
-    VX_TRY_RET(j->q->dev->ops->select(j->q, changed.flag, slots, count, n_slots));
-    VX_TRY_RET(vx__work_read(w, n, count, sizeof *n));
-    gather.key = *keys_dev = vx__work_get(w, *n, sizeof **keys_dev);
-    gather.version = *versions = vx__work_get(w, *n, sizeof **versions);
-    VX_TRY_RET(w->err);
-    return VXK_LAUNCH(j->q, pool_gather, &gather, *n);
+    return VXK_LAUNCH_COUNTED(j->q, mesh_dirty, &dirty, out->n, 64 * 27, out->n_max * (64 * 27));
 }
 
 /* All that the bits name, once, ascending. */
@@ -122,33 +131,44 @@ static vx_err gather_dirty(struct plan *p, const uint64_t *keys, const uint32_t 
 static vx_err find_dirty(struct plan *p, uint32_t since)
 {
     struct vx__mesh_job *j = p->job;
-    struct vx__work *w = &j->work;
     const struct vxk_ops *ops = j->q->dev->ops;
-    struct vxk_mesh_dirty_args dirty = {.samples = j->samples, .since = since};
-    uint64_t *keys_dev, *keys = NULL;
-    uint32_t n, *versions, *near = NULL;
+    struct changed changed = {0};
+    struct landing {
+        uint64_t key[FEW_CHANGED];
+        uint32_t near[FEW_CHANGED], n;
+    } *landing = NULL;
+    uint64_t *keys = NULL;
+    uint32_t few, *near = NULL;
     vx_err err;
 
-    VX_TRY_RET(list_changed(p, since, &keys_dev, &versions, &n));
-    if (n > UINT32_MAX / (64 * 27)) { /* more than a launch takes: nearly everything */
-        p->complete = true;
-        return VX_OK;
-    }
-    dirty.version = versions;
-    dirty.near = vx__work_filled(w, n, sizeof *dirty.near, 0);
-    VX_TRY_RET(w->err);
-    keys = malloc((n + 1ull) * sizeof *keys);
-    near = malloc((n + 1ull) * sizeof *near);
-    if (!keys || !near)
-        VX_TRY(vx_fail(j->detail, VX_E_NOMEM, "", "no memory for %u chunks", n));
-    VX_TRY(VXK_LAUNCH(j->q, mesh_dirty, &dirty, n * 64 * 27));
-    VX_TRY(ops->download(j->q, keys, keys_dev, n * sizeof *keys));
-    VX_TRY(ops->download(j->q, near, dirty.near, n * sizeof *near));
+    VX_TRY_RET(list_changed(p, since, &changed));
+    few = changed.n_max < FEW_CHANGED ? changed.n_max : FEW_CHANGED;
+    err = ops->alloc_host(j->q->dev, sizeof *landing, (void **)&landing);
+    if (err != VX_OK)
+        return vx_fail(j->detail, err, "", "no memory for the chunks that changed");
+    /* Few as a rule: they come along with their number. */
+    VX_TRY(ops->download(j->q, &landing->n, changed.n, sizeof landing->n));
+    VX_TRY(ops->download(j->q, landing->key, changed.key, few * sizeof *changed.key));
+    VX_TRY(ops->download(j->q, landing->near, changed.near, few * sizeof *changed.near));
     VX_TRY(ops->wait(j->q));
-    err = gather_dirty(p, keys, near, n);
+    if (landing->n > changed.n_max) { /* more than a launch takes: nearly everything */
+        p->complete = true;
+    } else if (landing->n <= few) {
+        err = gather_dirty(p, landing->key, landing->near, landing->n);
+    } else {
+        keys = malloc(landing->n * sizeof *keys);
+        near = malloc(landing->n * sizeof *near);
+        if (!keys || !near)
+            VX_TRY(vx_fail(j->detail, VX_E_NOMEM, "", "no memory for %u chunks", landing->n));
+        VX_TRY(ops->download(j->q, keys, changed.key, landing->n * sizeof *keys));
+        VX_TRY(ops->download(j->q, near, changed.near, landing->n * sizeof *near));
+        VX_TRY(ops->wait(j->q));
+        err = gather_dirty(p, keys, near, landing->n);
+    }
 fail:
     if (err != VX_OK)
         (void)ops->wait(j->q); /* nothing may arrive in what is freed here */
+    ops->free_host(j->q->dev, landing);
     free(keys);
     free(near);
     return err;
@@ -197,11 +217,6 @@ static void keep_region(struct plan *p)
     p->n_dirty = kept;
 }
 
-static int by_lender(const void *a, const void *b)
-{
-    return by_key(&((const struct lender *)a)->key, &((const struct lender *)b)->key);
-}
-
 static vx_err make_plan(struct plan *p)
 {
     uint32_t since = 0;
@@ -222,37 +237,74 @@ static vx_err make_plan(struct plan *p)
 
 /* ------------------------------------------------------------------ make */
 
+/* Lenders, ascending, and those beside them along an axis: how many come out.  A shift of all keys keeps
+ * their order, so that three lists merge. */
+static size_t spread(const struct lender *in, size_t n, uint32_t axis, struct lender *out)
+{
+    static const uint32_t offset[3] = {9, 3, 1}; /* of bits, one along the axis */
+    const uint32_t by[3] = {13 - offset[axis], 13, 13 + offset[axis]};
+    size_t at[3] = {0, 0, 0}, kept = 0;
+
+    for (;;) {
+        uint64_t key[3], least = UINT64_MAX;
+        for (int s = 0; s < 3; s++) {
+            key[s] = UINT64_MAX;
+            while (at[s] < n && !neighbour(in[at[s]].key, by[s], &key[s]))
+                at[s]++;
+            least = key[s] < least ? key[s] : least;
+        }
+        if (least == UINT64_MAX)
+            return kept;
+        out[kept] = (struct lender){.key = least};
+        for (int s = 0; s < 3; s++)
+            if (key[s] == least) { /* from there the chunk that is made lies the other way */
+                uint32_t near = in[at[s]++].near;
+                out[kept].near |= s == 0 ? near << offset[axis] : s == 1 ? near : near >> offset[axis];
+            }
+        kept++;
+    }
+}
+
 /* The chunks that lend cells: all that are made, and those around them unless everything is made. */
 static vx_err find_lenders(struct group *g, struct vx_detail *detail)
 {
     const size_t most = g->all ? g->n_dirty : 27 * g->n_dirty;
-    size_t n = 0, kept = 0;
+    struct lender *other;
 
     g->lenders = malloc((most + 1) * sizeof *g->lenders);
-    g->keys = malloc((most + 1) * sizeof *g->keys);
-    g->near = malloc((most + 1) * sizeof *g->near);
-    if (!g->lenders || !g->keys || !g->near)
+    g->n_lenders = g->n_dirty;
+    if (!g->lenders)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu chunks", most);
     for (size_t i = 0; i < g->n_dirty; i++)
-        for (uint32_t b = g->all ? 13 : 0; b < (g->all ? 14u : 27u); b++) {
-            g->lenders[n].near = 1u << (26 - b); /* from there the chunk that is made lies the other way */
-            n += neighbour(g->dirty[i], b, &g->lenders[n].key);
-        }
-    qsort(g->lenders, n, sizeof *g->lenders, by_lender);
-    for (size_t i = 0; i < n; i++) {
-        if (kept && g->lenders[kept - 1].key == g->lenders[i].key)
-            g->lenders[kept - 1].near |= g->lenders[i].near;
-        else
-            g->lenders[kept++] = g->lenders[i];
+        g->lenders[i] = (struct lender){.key = g->dirty[i], .near = 1u << 13};
+    if (!g->all) {
+        other = malloc((most + 1) * sizeof *other);
+        if (!other)
+            return vx_fail(detail, VX_E_NOMEM, "", "no memory for %zu chunks", most);
+        g->n_lenders = spread(g->lenders, g->n_lenders, 0, other);
+        g->n_lenders = spread(other, g->n_lenders, 1, g->lenders);
+        g->n_lenders = spread(g->lenders, g->n_lenders, 2, other);
+        free(g->lenders);
+        g->lenders = other;
     }
-    g->n_lenders = kept;
-    for (size_t i = 0; i < kept; i++) {
+    return g->n_lenders <= VX__CELLS_MAX_CHUNKS
+               ? VX_OK
+               : vx_fail(detail, VX_E_EXHAUSTED, "", "%zu chunks, the most for a mesh is %d", g->n_lenders,
+                         (int)VX__CELLS_MAX_CHUNKS);
+}
+
+/* The lenders as the device gets them. */
+static vx_err lay_out(struct group *g, struct vxk_dev *dev, struct vx_detail *detail)
+{
+    vx_err err = dev->ops->alloc_host(dev, g->n_lenders * A_LENDER, (void **)&g->keys);
+    uint32_t *near = (uint32_t *)(g->keys + g->n_lenders);
+
+    if (err != VX_OK)
+        return vx_fail(detail, err, "", "no memory for %zu chunks", g->n_lenders);
+    for (size_t i = 0; i < g->n_lenders; i++) {
         g->keys[i] = g->lenders[i].key;
-        g->near[i] = g->lenders[i].near;
+        near[i] = g->lenders[i].near;
     }
-    if (kept > VX__CELLS_MAX_CHUNKS)
-        return vx_fail(detail, VX_E_EXHAUSTED, "", "%zu chunks, the most for a mesh is %d", kept,
-                       (int)VX__CELLS_MAX_CHUNKS);
     return VX_OK;
 }
 
@@ -261,19 +313,17 @@ static vx_err make_set(struct vx__mesh_job *j, const struct group *g, const uint
 {
     struct vx__work *w = &j->work;
     const struct vxk_ops *ops = j->q->dev->ops;
-    uint32_t n = (uint32_t)g->n_lenders, slots = vx__cells_slots(n), *index, *near;
-    uint64_t *chunk_key = vx__work_get(w, n, sizeof *chunk_key), *table;
+    uint32_t n = (uint32_t)g->n_lenders, slots = vx__cells_slots(n), *index;
+    uint64_t *chunk_key = vx__work_get(w, n, A_LENDER), *table;
     struct vxk_mesh_cells_args cells = {.samples = j->samples};
 
     cells.mask = vx__work_get(w, n * 64ull, sizeof *cells.mask);
-    near = vx__work_get(w, n, sizeof *near);
     table = vx__work_get(w, slots, sizeof *table);
     index = vx__work_get(w, slots, sizeof *index);
     VX_TRY_RET(w->err);
-    VX_TRY_RET(ops->upload(j->q, chunk_key, g->keys, n * sizeof *chunk_key));
-    VX_TRY_RET(ops->upload(j->q, near, g->near, n * sizeof *near));
+    VX_TRY_RET(ops->upload(j->q, chunk_key, g->keys, n * A_LENDER));
     cells.chunk_key = chunk_key;
-    cells.near = *near_dev = near;
+    cells.near = *near_dev = (const uint32_t *)(chunk_key + n);
     VX_TRY_RET(VXK_LAUNCH(j->q, mesh_cells, &cells, n * 64));
     VX_TRY_RET(vx__cells_index(w, chunk_key, n, table, index, slots));
     j->set = (struct vxk_cells){
@@ -284,18 +334,16 @@ static vx_err make_set(struct vx__mesh_job *j, const struct group *g, const uint
 /* Vertices and triangles of the set, and *bases: how many lie before each chunk. */
 static vx_err make_surface(struct vx__mesh_job *j, const uint32_t *near, uint32_t n, uint32_t **bases)
 {
-    struct vxk_mesh_roles_args roles = {.c = j->set, .near = near};
     struct vxk_mesh_bases_args a;
 
-    *bases = vx__work_filled(&j->work, (n + 1ull) * 2, sizeof **bases, 0);
-    VX_TRY_RET(j->work.err);
     j->n_vertices = j->n_triangles = 0;
-    if (!j->n_leaves)
-        return VX_OK;
-    roles.role = vx__work_get(&j->work, j->n_leaves, 1);
+    if (!j->n_leaves) {
+        *bases = vx__work_filled(&j->work, (n + 1ull) * 2, sizeof **bases, 0);
+        return j->work.err;
+    }
+    *bases = vx__work_get(&j->work, (n + 1ull) * 2, sizeof **bases);
     VX_TRY_RET(j->work.err);
-    VX_TRY_RET(VXK_LAUNCH(j->q, mesh_roles, &roles, j->n_leaves));
-    j->role = roles.role;
+    j->near = near;
     j->packed = true;
     VX_TRY_RET(vx__mesh_run(j));
     a = (struct vxk_mesh_bases_args){
@@ -310,6 +358,7 @@ static vx_err make_group(struct vx__mesh_job *j, struct group *g, bool complete,
 
     VX_TRY_RET(vx__mesh_cancelled(j));
     VX_TRY_RET(find_lenders(g, j->detail));
+    VX_TRY_RET(lay_out(g, j->q->dev, j->detail));
     n = (uint32_t)g->n_lenders;
     VX_TRY_RET(make_set(j, g, &near));
     VX_TRY_RET(make_surface(j, near, n, &bases));
@@ -320,11 +369,10 @@ static vx_err make_group(struct vx__mesh_job *j, struct group *g, bool complete,
     return VX_OK;
 }
 
-static void group_fini(struct group *g)
+static void group_fini(struct group *g, struct vxk_dev *dev)
 {
     free(g->lenders);
-    free(g->keys);
-    free(g->near);
+    dev->ops->free_host(dev, g->keys);
 }
 
 /* All that is dirty, in groups that get smaller while there is no room. */
@@ -341,7 +389,7 @@ static vx_err make(struct plan *p, struct vx_mesh_chunks *out)
         g.all = g.n_dirty == p->n_dirty && p->complete && !p->since->has_region;
         err = make_group(j, &g, p->complete, out);
         vx__work_drop(&j->work, keep); /* waits: the group's arrays may still be read */
-        group_fini(&g);
+        group_fini(&g, j->q->dev);
         if (err == VX_OK)
             first += g.n_dirty;
         else if (err == VX_E_EXHAUSTED && g.n_dirty > 1)

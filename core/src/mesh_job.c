@@ -138,7 +138,8 @@ static vx_err count_batch(struct vx__mesh_job *j, struct stage *t)
                                      .slot = j->level[TARGETS].slot,
                                      .vertices = j->vertices,
                                      .triangles = j->triangles,
-                                     .role = j->role,
+                                     .c = j->set,
+                                     .near = j->near,
                                      .first = t->first};
 
     return VXK_LAUNCH(j->q, mesh_counts, &a, t->n);
@@ -182,7 +183,7 @@ static vx_err sum_up(struct vx__mesh_job *j, uint64_t n[2])
     const struct vxk_ops *ops = j->q->dev->ops;
     const bool fits = j->n_leaves < UINT32_MAX / MOST_OF_A_LEAF; /* running sums say it all */
     uint64_t *total = vx__work_get(&j->work, 2, sizeof *total);
-    uint32_t last[2] = {0, 0};
+    uint32_t *last = j->landing;
 
     VX_TRY_RET(j->work.err);
     if (!fits) {
@@ -193,8 +194,8 @@ static vx_err sum_up(struct vx__mesh_job *j, uint64_t n[2])
     VX_TRY_RET(ops->scan_u32(j->q, j->triangles, j->triangles, j->n_leaves));
     if (!fits)
         return vx__work_read(&j->work, n, total, 2 * sizeof *n);
-    VX_TRY_RET(ops->download(j->q, &last[0], j->vertices + j->n_leaves, sizeof last[0]));
-    VX_TRY_RET(ops->download(j->q, &last[1], j->triangles + j->n_leaves, sizeof last[1]));
+    VX_TRY_RET(ops->download(j->q, last, j->vertices + j->n_leaves, sizeof last[0]));
+    VX_TRY_RET(ops->download(j->q, last + 1, j->triangles + j->n_leaves, sizeof last[1]));
     VX_TRY_RET(ops->wait(j->q));
     n[0] = last[0];
     n[1] = last[1];
@@ -391,8 +392,11 @@ vx_err vx__mesh_begin(struct vx__mesh_job *j, struct vx_map *map, const struct v
                                .size = FIRST_BATCH,
                                .budget = vx__scratch_budget(map)};
     VX_TRY_RET(ops->queue_create(vx__map_dev(map), 0, &j->q));
-    err = vx__pin_asked(map, options, &j->snapshot, detail);
+    err = ops->alloc_host(vx__map_dev(map), 2 * sizeof *j->landing, (void **)&j->landing);
+    if (err == VX_OK)
+        err = vx__pin_asked(map, options, &j->snapshot, detail);
     if (err != VX_OK) {
+        ops->free_host(vx__map_dev(map), j->landing);
         ops->queue_destroy(j->q);
         return err;
     }
@@ -406,5 +410,6 @@ void vx__mesh_end(struct vx__mesh_job *j)
     vx__work_drop(&j->work, 0);
     free_memory(j);
     vx__snapshot_release(j->map, &j->snapshot);
+    j->q->dev->ops->free_host(j->q->dev, j->landing);
     j->q->dev->ops->queue_destroy(j->q);
 }

@@ -1,7 +1,7 @@
 /*
  * mesh_job.h - marching cubes over a set of cells: count, then emit (internal to core).
  *
- *     vx__mesh_begin -> the caller fills set, n_leaves and, if not all cells make all, role -> vx__mesh_run
+ *     vx__mesh_begin -> the caller fills set, n_leaves and, if not all chunks are made, near -> vx__mesh_run
  *     -> the caller takes the arrays -> vx__mesh_end
  *
  * A set whose masks fit into the scratch is staged once; a larger one in batches of leaves, twice.  Every job
@@ -32,12 +32,13 @@ struct vx__mesh_job {
 
     struct vxk_cells set;
     uint32_t n_leaves;    /* of the set */
-    const uint8_t *role;  /* device [n_leaves] VXK_MESH_*; NULL: all make both */
+    const uint32_t *near; /* device: which chunks of the set are made (vxk_mesh_role); NULL: all */
     bool packed;          /* vertices as vxk_mesh_packed; what comes out stays on the device */
     const uint64_t *keys; /* host [n_chunks] of the set's chunks; may still be on its way until the first
                              wait; not needed when packed */
     uint32_t n_chunks;
 
+    uint32_t *landing; /* page-locked [2]: what the host has to know, both with one wait */
     uint32_t size;     /* leaves of a batch */
     int32_t origin[3]; /* voxel; lower corner of all chunks */
     struct vx__mesh_level level[2];

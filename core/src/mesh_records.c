@@ -5,12 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bodies of updates come in few sizes: a new one takes milliseconds to lock its pages. */
+static uint64_t room_for(uint64_t bytes)
+{
+    const uint64_t most = 64ull << 20;
+    uint64_t room = 1 << 16;
+
+    while (room < bytes && room < most)
+        room *= 2;
+    return room < bytes ? bytes : room;
+}
+
 /* Appends `bytes` of device memory to the body. */
 static vx_err append(struct vx__mesh_job *j, struct vx_mesh_chunks *out, const uint8_t *from, uint64_t bytes)
 {
     struct vxk_dev *dev = j->q->dev;
     void *body;
-    vx_err err = dev->ops->alloc_host(dev, out->body_bytes + bytes, &body);
+    vx_err err = dev->ops->alloc_host(dev, room_for(out->body_bytes + bytes), &body);
 
     if (err != VX_OK)
         return vx_fail(j->detail, err, "", "no memory for a mesh of %llu bytes",
@@ -37,9 +48,12 @@ static vx_err get_arrays(struct vx__mesh_job *j, struct vxk_mesh_records *r)
     r->above = vx__work_get(w, r->n_chunks * 8ull, sizeof *r->above);
     r->below = vx__work_get(w, r->n_chunks * 8ull, sizeof *r->below);
     r->first = vx__work_get(w, r->n_chunks * 9ull, sizeof *r->first);
-    r->rank = vx__work_filled(w, 8ull * r->n_vertices + 1, sizeof *r->rank, 0);
-    r->at = vx__work_filled(w, r->n_chunks + 3ull, sizeof *r->at, 0);
+    r->at = vx__work_filled(
+        w, 1, (r->n_chunks + 3ull) * sizeof *r->at + (8ull * r->n_vertices + 1) * sizeof *r->rank, 0);
+    if (!r->at)
+        return w->err;
     r->sums = r->at + r->n_chunks + 1;
+    r->rank = (uint32_t *)(r->sums + 2);
     return w->err;
 }
 

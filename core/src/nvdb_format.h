@@ -181,7 +181,8 @@ enum { VX__NVDB_OURS_VERSION = 1 };
 struct vx__nvdb_ours {      /* 64 */
     uint32_t version, mode; /* enum vx_mode */
     double voxel_size_m, origin_m[3], truncation_voxels, esdf_max_distance_m;
-    uint64_t reserved;
+    uint32_t weighting; /* enum vx_weighting */
+    uint32_t reserved;
 };
 /* Free tiles of 32^3 voxels, a bit a cell (x << 4 | y << 2 | z of the cell in the block). */
 struct vx__nvdb_free_tiles { /* 24 */

@@ -77,6 +77,8 @@ static vx_err take_ours(struct reader *r, const struct vx__nvdb_blind *b)
         return vx_fail(r->detail, VX_E_VERSION, VX__NVDB_OURS, "version %u is not known here", o.version);
     if (o.mode != VX_TSDF && o.mode != VX_OCCUPANCY)
         return bad(r, VX__NVDB_OURS, "has an unknown mode");
+    if (o.weighting != VX_WEIGHT_INVERSE_SQUARE && o.weighting != VX_WEIGHT_CONSTANT)
+        return bad(r, VX__NVDB_OURS, "has an unknown weighting");
     if (r->options->has_mode && (uint32_t)asked->mode != o.mode)
         return bad(r, "mode", "the file holds the other mode; leave --mode out");
     if (asked->truncation_voxels != 0 && asked->truncation_voxels != o.truncation_voxels)
@@ -93,6 +95,8 @@ static vx_err take_ours(struct reader *r, const struct vx__nvdb_blind *b)
     r->params.voxel_size_m = o.voxel_size_m;
     memcpy(r->params.origin_m, o.origin_m, sizeof o.origin_m);
     r->params.truncation_voxels = o.truncation_voxels;
+    if (!r->options->has_weighting)
+        r->params.weighting = (enum vx_weighting)o.weighting;
     if (asked->esdf_max_distance_m == 0)
         r->params.esdf_max_distance_m = o.esdf_max_distance_m;
     r->main = find_blind(r, VX__NVDB_VALUE);

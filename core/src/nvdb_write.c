@@ -531,6 +531,7 @@ static vx_err put_ours(struct writer *w)
 {
     struct vx__nvdb_ours o = {.version = VX__NVDB_OURS_VERSION,
                               .mode = (uint32_t)w->params->mode,
+                              .weighting = (uint32_t)w->params->weighting,
                               .voxel_size_m = w->params->voxel_size_m,
                               .truncation_voxels = w->params->truncation_voxels,
                               .esdf_max_distance_m = w->params->esdf_max_distance_m};

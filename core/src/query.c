@@ -23,17 +23,24 @@ static vx_err launch_points(const struct vx__session *s, const struct vx__questi
     return VXK_LAUNCH(s->rs->queue, query_points, &a, b->n);
 }
 
+static const struct vx__question points_question = {.in_bytes = 3 * sizeof(float),
+                                                    .out_bytes = sizeof(struct vx_point_answer),
+                                                    .with_esdf = true,
+                                                    .direct = true,
+                                                    .launch = launch_points};
+
 vx_err vx_query_points(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
                        const float *points, uint32_t n, struct vx_point_answer *answers,
                        struct vx_reply *reply, struct vx_detail *detail)
 {
-    static const struct vx__question k = {.in_bytes = 3 * sizeof(float),
-                                          .out_bytes = sizeof *answers,
-                                          .with_esdf = true,
-                                          .direct = true,
-                                          .launch = launch_points};
+    return vx__ask(map, options, origin_m, &points_question, points, n, answers, reply, detail);
+}
 
-    return vx__ask(map, options, origin_m, &k, points, n, answers, reply, detail);
+vx_err vx_query_points_now(struct vx_map *map, const struct vx_query_options *options,
+                           const double origin_m[3], const float *points, uint32_t n,
+                           struct vx_point_answer *answers, struct vx_reply *reply, struct vx_detail *detail)
+{
+    return vx__ask_now(map, options, origin_m, &points_question, points, n, answers, reply, detail);
 }
 
 static vx_err launch_spheres(const struct vx__session *s, const struct vx__question *k,

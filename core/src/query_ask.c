@@ -12,6 +12,7 @@ enum {
     SLICE = 1 << 20,     /* items on the device at once */
     ROOM_BYTES = 1 << 16 /* questions, and answers, that need no memory of their own */
 };
+_Static_assert(VX_NOW_POINTS * sizeof(struct vx_point_answer) <= ROOM_BYTES, "they fit the room");
 
 /* Host memory that stays and that the device reads and writes itself: a small batch is one launch and one
  * wait. */
@@ -52,6 +53,11 @@ static struct room *get_room(struct vx_map *map, struct vx__reader_state *rs)
     return r;
 }
 
+vx_err vx__now_init(struct vx_map *map, struct vx__reader_state *now)
+{
+    return get_room(map, now) ? VX_OK : VX_E_NOMEM;
+}
+
 vx_err vx__pin_asked(struct vx_map *map, const struct vx_query_options *options, struct vx__snapshot *out,
                      struct vx_detail *detail)
 {
@@ -85,10 +91,9 @@ static void session_end(struct vx__session *s)
 }
 
 /* True when the kept field will do although the map has a newer epoch. */
-static bool is_new_enough(const struct vx__session *s)
+static bool is_new_enough(const struct vx__session *s, const struct vx__esdf *e)
 {
     const struct vx_query_options *o = s->options;
-    const struct vx__esdf *e = s->rs->esdf;
 
     return o && o->esdf_period_ns && e && e->ready && e->pinned && e->pin.epoch == e->epoch &&
            e->epoch != s->snapshot.epoch && e->epoch >= s->snapshot.cleared_epoch &&
@@ -96,30 +101,61 @@ static bool is_new_enough(const struct vx__session *s)
            (o->now_ns <= e->refreshed_ns || o->now_ns - e->refreshed_ns < o->esdf_period_ns);
 }
 
+/* The answers are from the field's epoch, which it keeps pinned. */
+static void borrow_pin(struct vx__session *s, const struct vx__esdf *e)
+{
+    vx__snapshot_release(s->map, &s->snapshot);
+    s->snapshot = e->pin;
+    s->borrowed = true;
+}
+
+static void use_field(struct vx__session *s, const struct vx__esdf *e)
+{
+    s->q.esdf = e->view;
+    s->esdf_epoch = e->epoch;
+}
+
+/* The field of the snapshot's epoch; small queries of others wait or go elsewhere meanwhile. */
+static vx_err bring_up_to_date(struct vx__session *s, const struct vx__esdf **out)
+{
+    vx__field_lock(s->map);
+    vx_err err = vx__esdf_refresh(s->map, s->rs, &s->snapshot, s->options, out, s->detail);
+    if (err == VX_OK && s->options && s->options->esdf_period_ns) {
+        vx__esdf_pin(s->map, s->rs, &s->snapshot, s->options->now_ns);
+        s->borrowed = true;
+    }
+    vx__field_unlock(s->map);
+    return err;
+}
+
 /* The field, and the snapshot that it is of. */
 static vx_err session_esdf(struct vx__session *s)
 {
     const struct vx__esdf *e = s->rs->esdf;
 
-    if (is_new_enough(s)) {
-        vx__snapshot_release(s->map, &s->snapshot);
-        s->snapshot = e->pin;
-        s->borrowed = true;
-    } else {
-        VX_TRY_RET(vx__esdf_refresh(s->map, s->rs, &s->snapshot, s->options, &e, s->detail));
-        if (s->options && s->options->esdf_period_ns) {
-            vx__esdf_pin(s->map, s->rs, &s->snapshot, s->options->now_ns);
-            s->borrowed = true;
-        }
-    }
-    s->q.esdf = e->view;
-    s->esdf_epoch = e->epoch;
+    if (is_new_enough(s, e))
+        borrow_pin(s, e);
+    else
+        VX_TRY_RET(bring_up_to_date(s, &e));
+    use_field(s, e);
     return VX_OK;
+}
+
+/* What the kernels need to know of the map, once the snapshot is the one that answers. */
+static void session_fill(struct vx__session *s, const double origin_m[3])
+{
+    const struct vx_map_params *params = vx__map_params(s->map);
+
+    s->q.grid = s->snapshot.grid;
+    for (int a = 0; a < 3; a++)
+        s->q.offset_m[a] = origin_m[a] - params->origin_m[a];
+    s->q.voxel_m = params->voxel_size_m;
+    s->q.undefined = NAN;
+    s->q.occupancy = params->mode == VX_OCCUPANCY;
 }
 
 static vx_err session_begin(struct vx__session *s, const double origin_m[3], bool with_esdf)
 {
-    const struct vx_map_params *params = vx__map_params(s->map);
     vx_err err;
 
     VX_TRY_RET(vx__reader_lock(s->map, &s->rs));
@@ -130,12 +166,7 @@ static vx_err session_begin(struct vx__session *s, const double origin_m[3], boo
     }
     if (with_esdf)
         VX_TRY(session_esdf(s));
-    s->q.grid = s->snapshot.grid;
-    for (int a = 0; a < 3; a++)
-        s->q.offset_m[a] = origin_m[a] - params->origin_m[a];
-    s->q.voxel_m = params->voxel_size_m;
-    s->q.undefined = NAN;
-    s->q.occupancy = params->mode == VX_OCCUPANCY;
+    session_fill(s, origin_m);
     return VX_OK;
 
 fail:
@@ -248,5 +279,45 @@ vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const
     if (err == VX_OK)
         vx__fill_reply(map, &s.snapshot, s.esdf_epoch, reply);
     session_end(&s);
+    return err;
+}
+
+/* With the locks of a small batch: asks it, if the field will do as it is. */
+static vx_err ask_now(struct vx__session *s, const struct vx__esdf *e, const double origin_m[3],
+                      const struct vx__question *k, const void *in, uint32_t n, void *out,
+                      struct vx_reply *reply)
+{
+    vx_err err;
+
+    VX_TRY_RET(vx__pin_asked(s->map, s->options, &s->snapshot, s->detail));
+    if (is_new_enough(s, e))
+        borrow_pin(s, e);
+    else if (!e || !e->ready || e->epoch != s->snapshot.epoch)
+        VX_TRY(VX_E_UNAVAILABLE);
+    use_field(s, e);
+    session_fill(s, origin_m);
+    if (n)
+        VX_TRY(ask_small(s, k, s->rs->room, in, n, out));
+    vx__fill_reply(s->map, &s->snapshot, s->esdf_epoch, reply);
+    err = VX_OK;
+fail:
+    if (!s->borrowed)
+        vx__snapshot_release(s->map, &s->snapshot);
+    return err;
+}
+
+vx_err vx__ask_now(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                   const struct vx__question *k, const void *in, uint32_t n, void *out,
+                   struct vx_reply *reply, struct vx_detail *detail)
+{
+    struct vx__session s = {.map = map, .options = options, .detail = detail};
+    void *field;
+    vx_err err;
+
+    VX_TRY_RET(vx__check_origin(origin_m, detail));
+    if (n > VX_NOW_POINTS || !vx__now_lock(map, &s.rs, &field))
+        return VX_E_UNAVAILABLE;
+    err = ask_now(&s, field, origin_m, k, in, n, out, reply);
+    vx__now_unlock(map);
     return err;
 }

@@ -51,6 +51,12 @@ vx_err vx__ask(struct vx_map *map, const struct vx_query_options *options, const
                const struct vx__question *k, const void *in, uint32_t n, void *out, struct vx_reply *reply,
                struct vx_detail *detail);
 
+/* The same for a direct question with the field, or VX_E_UNAVAILABLE where that would have to wait.  Errors:
+ * those of vx_query_points_now. */
+vx_err vx__ask_now(struct vx_map *map, const struct vx_query_options *options, const double origin_m[3],
+                   const struct vx__question *k, const void *in, uint32_t n, void *out,
+                   struct vx_reply *reply, struct vx_detail *detail);
+
 /*
  * How many to do at once after `n` took so long, least .. most: about a tenth of a second, so that who gave a
  * question up does not keep the device and all that waits behind it.

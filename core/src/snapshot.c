@@ -232,3 +232,32 @@ void vx__reader_unlock(struct vx_map *map)
 {
     pthread_mutex_unlock(&map->reader_lock);
 }
+
+void vx__field_lock(struct vx_map *map)
+{
+    pthread_rwlock_wrlock(&map->field_lock);
+}
+
+void vx__field_unlock(struct vx_map *map)
+{
+    pthread_rwlock_unlock(&map->field_lock);
+}
+
+bool vx__now_lock(struct vx_map *map, struct vx__reader_state **now, void **field)
+{
+    if (pthread_mutex_trylock(&map->now_lock) != 0)
+        return false;
+    if (pthread_rwlock_tryrdlock(&map->field_lock) != 0) {
+        pthread_mutex_unlock(&map->now_lock);
+        return false;
+    }
+    *now = &map->now;
+    *field = map->reader.esdf;
+    return true;
+}
+
+void vx__now_unlock(struct vx_map *map)
+{
+    pthread_rwlock_unlock(&map->field_lock);
+    pthread_mutex_unlock(&map->now_lock);
+}

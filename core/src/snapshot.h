@@ -66,5 +66,19 @@ struct vx__reader_state {
 /* Locks the map's reader side (one query at a time a map) and gives its state; unlock when done. */
 vx_err vx__reader_lock(struct vx_map *map, struct vx__reader_state **out);
 void vx__reader_unlock(struct vx_map *map);
+/*
+ * Who may look at the field besides the holder of the reader lock: who has this one.  The holder of the
+ * reader lock takes it to change the field, its epoch or its pin.
+ */
+void vx__field_lock(struct vx_map *map);
+void vx__field_unlock(struct vx_map *map);
+/*
+ * For one small batch beside the holder of the reader lock: `now` is a state of its own (queue and room, no
+ * field), `field` the map's field, or NULL, which stays as it is meanwhile.  False, and nothing is locked,
+ * when that would have to be waited for.
+ */
+vx_err vx__now_init(struct vx_map *map, struct vx__reader_state *now); /* makes its room */
+bool vx__now_lock(struct vx_map *map, struct vx__reader_state **now, void **field);
+void vx__now_unlock(struct vx_map *map);
 
 #endif

@@ -9,19 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum type { TEXT, WORD, COUNT, REAL };
+enum type { TEXT, WORD, COUNT, REAL, CPU };
 
 struct key {
     const char *name;
     enum type type;
     size_t offset;
-    double min, max;           /* COUNT, REAL */
+    double min, max;           /* COUNT, REAL, CPU */
     const char *const *choice; /* WORD: NULL-terminated, value = index */
     const char *preset;
 };
 
 static const char *const backends[] = {"auto", "cpu", "cuda", "guard", NULL};
 static const char *const levels[] = {"error", "warn", "info", "debug", NULL};
+static const char *const weightings[] = {"inverse_square", "constant", NULL};
 
 #define AT(member) offsetof(struct vxd_config, member)
 #define GIB        1073741824.0
@@ -36,6 +37,8 @@ static const struct key keys[] = {
     {"spool_dir", TEXT, AT(spool_dir), 1, 255, NULL, "/var/tmp"},
     {"log_level", WORD, AT(log_level), 0, 0, levels, "info"},
     {"esdf_period_ms", COUNT, AT(esdf_period_ms), 0, 60000, NULL, "20"},
+    {"query_cpu", CPU, AT(query_cpu), 0, 1023, NULL, "any"},
+    {"query_awake_ms", COUNT, AT(query_awake_ms), 0, 60000, NULL, "0"},
     {"limits.sessions", COUNT, AT(limits.sessions), 1, 4096, NULL, "64"},
     {"limits.maps", COUNT, AT(limits.maps), 1, 256, NULL, "32"},
     {"limits.streams_per_session", COUNT, AT(limits.streams_per_session), 1, 256, NULL, "16"},
@@ -50,6 +53,7 @@ static const struct key keys[] = {
     {"limits.transfer_idle_s", COUNT, AT(limits.transfer_idle_s), 1, 86400, NULL, "60"},
     {"limits.upload_parts", COUNT, AT(limits.upload_parts), 1, 64, NULL, "8"},
     {"limits.egress_bytes", COUNT, AT(limits.egress_bytes), 2097152, GIB, NULL, "8388608"},
+    {"map_defaults.weighting", WORD, AT(map_defaults.weighting), 0, 0, weightings, "inverse_square"},
     {"map_defaults.truncation_voxels", REAL, AT(map_defaults.truncation_voxels), 1, 16, NULL, "3"},
     {"map_defaults.esdf_max_distance_m", REAL, AT(map_defaults.esdf_max_distance_m), 0, 6300, NULL, "0"},
     {"map_defaults.frame_budget_bytes", COUNT, AT(map_defaults.frame_budget_bytes), 0, 64 * TIB, NULL, "0"},
@@ -87,9 +91,16 @@ static vx_err set_number(const struct key *key, void *out, const char *value, st
     char *end;
     errno = 0;
     bool ok;
+    const char *what = key->type == REAL    ? "a number"
+                       : key->type == COUNT ? "a whole number"
+                                            : "'any' or a whole number";
     double real = 0;
     uint64_t count = 0;
-    if (key->type == COUNT) {
+    if (key->type == CPU && !strcmp(value, "any")) {
+        *(uint64_t *)out = VXD_ANY_CPU;
+        return VX_OK;
+    }
+    if (key->type != REAL) {
         ok = value[0] >= '0' && value[0] <= '9';
         count = strtoull(value, &end, 10);
         real = (double)count;
@@ -98,9 +109,9 @@ static vx_err set_number(const struct key *key, void *out, const char *value, st
         real = strtod(value, &end);
     }
     if (!ok || *end || errno || !(real >= key->min && real <= key->max))
-        return vx_fail(detail, VX_E_INVALID, key->name, "must be %s from %.15g to %.15g, is '%.60s'",
-                       key->type == COUNT ? "a whole number" : "a number", key->min, key->max, value);
-    if (key->type == COUNT)
+        return vx_fail(detail, VX_E_INVALID, key->name, "must be %s from %.15g to %.15g, is '%.60s'", what,
+                       key->min, key->max, value);
+    if (key->type != REAL)
         *(uint64_t *)out = count;
     else
         *(double *)out = real;
@@ -195,6 +206,12 @@ int vxd_config_show(const struct vxd_config *config, unsigned i, char *out, size
     case WORD:
         snprintf(out, n, "%s=%s", keys[i].name, keys[i].choice[*(const int *)at]);
         break;
+    case CPU:
+        if (*(const uint64_t *)at == VXD_ANY_CPU) {
+            snprintf(out, n, "%s=any", keys[i].name);
+            break;
+        }
+        /* fall through */
     case COUNT:
         snprintf(out, n, "%s=%" PRIu64, keys[i].name, *(const uint64_t *)at);
         break;

@@ -14,6 +14,8 @@
 
 enum vxd_backend { VXD_BACKEND_AUTO, VXD_BACKEND_CPU, VXD_BACKEND_CUDA, VXD_BACKEND_GUARD };
 
+#define VXD_ANY_CPU UINT64_MAX
+
 struct vxd_limits {
     uint64_t sessions;
     uint64_t maps;
@@ -32,6 +34,7 @@ struct vxd_limits {
 };
 
 struct vxd_map_defaults {
+    int weighting; /* enum vx_weighting */
     double truncation_voxels;
     double esdf_max_distance_m;
     uint64_t frame_budget_bytes;
@@ -50,6 +53,8 @@ struct vxd_config {
     char spool_dir[256];
     int log_level; /* enum vxd_log_level */
     uint64_t esdf_period_ms;
+    uint64_t query_cpu; /* or VXD_ANY_CPU */
+    uint64_t query_awake_ms;
     struct vxd_limits limits;
     struct vxd_map_defaults map_defaults;
 };

@@ -43,3 +43,17 @@ uint64_t vxd_hist_quantile(const struct vxd_hist *hist, double q)
     }
     return hist->max;
 }
+
+static uint64_t us(uint64_t from_ns, uint64_t to_ns)
+{
+    return to_ns > from_ns ? (to_ns - from_ns) / 1000 : 0;
+}
+
+void vxd_latency_add(struct vxd_latency *latency, uint64_t arrived_ns, uint64_t begun_ns, uint64_t ended_ns,
+                     uint64_t answered_ns)
+{
+    vxd_hist_add(&latency->all, us(arrived_ns, answered_ns));
+    vxd_hist_add(&latency->wait, us(arrived_ns, begun_ns));
+    vxd_hist_add(&latency->run, us(begun_ns, ended_ns));
+    vxd_hist_add(&latency->reply, us(ended_ns, answered_ns));
+}

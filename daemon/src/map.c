@@ -167,10 +167,11 @@ void vxd_maps_destroy_all(struct vxd_server *server)
 
 /* ------------------------------------------------------------------ what is known of it */
 
-void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__V1__MapParams *wire,
-                         struct vx_map_params *out)
+vx_err vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__V1__MapParams *wire,
+                           struct vx_map_params *out, struct vx_detail *detail)
 {
     vx_map_params_default(out);
+    out->weighting = (enum vx_weighting)defaults->weighting;
     out->truncation_voxels = defaults->truncation_voxels;
     out->esdf_max_distance_m = defaults->esdf_max_distance_m;
     out->frame_budget_bytes = defaults->frame_budget_bytes;
@@ -180,7 +181,21 @@ void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__
     out->colour = defaults->colour;
     out->label = defaults->label;
     if (!wire)
-        return;
+        return VX_OK;
+    switch (wire->weighting) {
+    case VOXELD__V1__WEIGHTING__WEIGHTING_DEFAULT:
+        break;
+    case VOXELD__V1__WEIGHTING__WEIGHTING_INVERSE_SQUARE:
+        out->weighting = VX_WEIGHT_INVERSE_SQUARE;
+        break;
+    case VOXELD__V1__WEIGHTING__WEIGHTING_CONSTANT:
+        out->weighting = VX_WEIGHT_CONSTANT;
+        break;
+    default:
+        return vx_fail(detail, VX_E_INVALID, "params.weighting",
+                       "%d is no weighting: 1 is inverse_square, 2 constant, 0 the daemon's default",
+                       (int)wire->weighting);
+    }
     out->voxel_size_m = wire->voxel_size_m;
     out->mode = (enum vx_mode)wire->mode;
     if (wire->origin_m) {
@@ -204,6 +219,7 @@ void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__
     out->sweep_words = wire->sweep_words;
     out->colour |= wire->colour;
     out->label |= wire->label;
+    return VX_OK;
 }
 
 void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp_ns, bool frame)

@@ -24,11 +24,12 @@ struct vxd_map {
     uint32_t n_requests;       /* that hold it */
     uint32_t n_waiting_frames; /* accepted, not yet done */
     uint64_t n_refused;        /* frames refused before they reached the core */
+    uint64_t no_at_once_ns;    /* until then the loop answers no query itself */
     struct vxd_refresh refresh;
     struct vxd_request *deleter;
     struct vxd_stream *streams;
     uint32_t n_streams;
-    struct vxd_hist hist[VXD_N_WORK];
+    struct vxd_latency latency[VXD_N_WORK];
 };
 
 /*
@@ -56,9 +57,10 @@ void vxd_maps_destroy_all(struct vxd_server *server);
 /* Fills a wire MapState; it points into *map and *reply.  reply may be NULL: as of the last commit, no
  * distances. */
 void vxd_map_state_fill(const struct vxd_map *map, const struct vx_reply *reply, Voxeld__V1__MapState *out);
-/* Parameters of a new map: the wire's, the defaults where it says 0 or is NULL. */
-void vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__V1__MapParams *wire,
-                         struct vx_map_params *out);
+/* Parameters of a new map: the wire's, the defaults where it says 0 or is NULL.
+ * Errors: VX_E_INVALID params.weighting. */
+vx_err vxd_map_take_params(const struct vxd_map_defaults *defaults, const Voxeld__V1__MapParams *wire,
+                           struct vx_map_params *out, struct vx_detail *detail);
 /* Takes in what a commit changed.  frame: it integrated one, else it emptied the map. */
 void vxd_map_committed(struct vxd_map *map, uint64_t epoch, int64_t newest_stamp_ns, bool frame);
 

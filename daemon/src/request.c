@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AT_ONCE_A_TURN_NS 500000u
+#define LONG_NS           1000000u
+#define NO_AT_ONCE_NS     100000000u
+
 struct vxd_request *vxd_request_find(struct vxd_session *session, uint64_t req_id)
 {
     struct vxd_request *r = session->requests;
@@ -162,40 +166,58 @@ void vxd_requests_tell(struct vxd_session *session)
 static void run(struct vxd_job *job)
 {
     struct vxd_request *r = (struct vxd_request *)job;
-    uint64_t begin = vxd_now_ns();
+    r->begun_ns = vxd_now_ns();
     vx_err why = atomic_load(&r->cancelled);
     if (why != VX_OK)
         r->err = VX_E_CANCELLED; /* done says why */
-    else if (begin > r->deadline_ns)
+    else if (r->begun_ns > r->deadline_ns)
         r->err = vx_fail(&r->detail, VX_E_DEADLINE, "timeout_us", "passed before the request ran");
     else
         r->err = r->ops->run(r);
-    r->run_ns = vxd_now_ns() - begin;
+    r->ended_ns = vxd_now_ns();
 }
 
-static void done(struct vxd_job *job)
+/* Counts a piece of work that was answered just now. */
+static void count(struct vxd_server *server, struct vxd_map *map, Voxeld__V1__Work work, bool at_once,
+                  uint64_t arrived_ns, uint64_t begun_ns, uint64_t ended_ns)
 {
-    struct vxd_request *r = (struct vxd_request *)job;
-    vxd_server_job_done(r->server);
-    vxd_server_note(r->server, r->err, &r->detail);
+    struct vxd_latency *of[2] = {&server->latency[work], map ? &map->latency[work] : NULL};
+    const uint64_t now = vxd_now_ns();
+    for (int i = 0; i < 2 && of[i]; ++i) {
+        vxd_latency_add(of[i], arrived_ns, begun_ns, ended_ns, now);
+        of[i]->n_at_once += at_once;
+    }
+}
+
+/* It has run: answers it. */
+static void conclude(struct vxd_request *r, bool at_once)
+{
+    struct vxd_server *server = r->server;
+    struct vxd_map *map = r->map; /* stays: deleting it takes another job */
+    vxd_server_note(server, r->err, &r->detail);
     vx_err why = atomic_load(&r->cancelled);
     if (r->err == VX_E_CANCELLED && why != VX_OK) {
         r->err = vx_fail(&r->detail, why, "", "%s", r->cancel_words);
     }
     if (r->ops->settle)
         r->ops->settle(r);
-    if (r->err == VX_OK && r->ops->work) {
-        uint64_t us = (vxd_now_ns() - r->arrived_ns) / 1000;
-        vxd_hist_add(&r->server->hist[r->ops->work], us);
-        if (r->map)
-            vxd_hist_add(&r->map->hist[r->ops->work], us);
-    }
+    const Voxeld__V1__Work work = r->err == VX_OK ? r->ops->work : VOXELD__V1__WORK__WORK_NONE;
+    const uint64_t arrived = r->arrived_ns, begun = r->begun_ns, ended = r->ended_ns;
     if (!r->session)
         vxd_request_free(r);
     else if (r->err != VX_OK)
         vxd_request_fail(r, r->err);
     else
         r->ops->answer(r);
+    if (work)
+        count(server, map, work, at_once, arrived, begun, ended);
+}
+
+static void done(struct vxd_job *job)
+{
+    struct vxd_request *r = (struct vxd_request *)job;
+    vxd_server_job_done(r->server);
+    conclude(r, false);
 }
 
 static struct vxd_worker *worker_of(struct vxd_request *request)
@@ -213,9 +235,38 @@ void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worke
     vxd_server_push(request->server, worker, &request->job);
 }
 
+/*
+ * Small questions are answered here, on the loop: a worker would have to be woken, and the loop by it again,
+ * which takes several times as long as the answer.  Not more of them in one turn than what others can wait
+ * for, and none for a while after one that took long (the device is busy, or the processor).
+ */
+static bool answer_at_once(struct vxd_request *r)
+{
+    struct vxd_server *server = r->server;
+    const uint64_t begun = vxd_now_ns();
+    if (!r->ops->run_at_once || server->at_once_ns >= AT_ONCE_A_TURN_NS || begun < r->map->no_at_once_ns ||
+        begun > r->deadline_ns)
+        return false;
+    r->begun_ns = begun;
+    r->err = r->ops->run_at_once(r);
+    r->ended_ns = vxd_now_ns();
+    server->at_once_ns += r->ended_ns - begun;
+    if (r->ended_ns - begun > LONG_NS)
+        r->map->no_at_once_ns = r->ended_ns + NO_AT_ONCE_NS;
+    if (r->err == VX_E_UNAVAILABLE) {
+        r->err = VX_OK;
+        return false;
+    }
+    server->spin_until_ns = r->ended_ns + server->spin_ns;
+    vxd_home_asked(&server->home, r->ended_ns);
+    conclude(r, true);
+    return true;
+}
+
 void vxd_request_submit(struct vxd_request *request)
 {
-    vxd_request_submit_on(request, worker_of(request));
+    if (!answer_at_once(request))
+        vxd_request_submit_on(request, worker_of(request));
 }
 
 bool vxd_request_cancel(struct vxd_request *request, vx_err why, const char *words)

@@ -32,6 +32,9 @@ struct vxd_request_ops {
     bool must_run;         /* neither CANCEL nor the end of the session stops it */
     /* On a worker.  Fills the verb's part of the request; the answer's body goes to request->answer. */
     vx_err (*run)(struct vxd_request *request);
+    /* On the loop: the same where nothing need be waited for and it takes well below a millisecond, else
+     * VX_E_UNAVAILABLE, and nothing has happened: `run` follows.  NULL: never so. */
+    vx_err (*run_at_once)(struct vxd_request *request);
     /* On the loop, whatever came of it, before the answer; may be NULL. */
     void (*settle)(struct vxd_request *request);
     /* On the loop after success: fills the header's body and calls `send`.  Not called without a session. */
@@ -66,8 +69,8 @@ struct vxd_request {
     vx_err err;
     struct vx_detail detail;
     struct vx_reply reply;
-    uint64_t run_ns;
-    struct vxd_buf *answer; /* body of the answer; may be NULL */
+    uint64_t begun_ns, ended_ns; /* of its run */
+    struct vxd_buf *answer;      /* body of the answer; may be NULL */
     size_t answer_sent;
     uint64_t counted_bytes; /* of server->transfer_bytes */
 
@@ -97,7 +100,7 @@ vx_err vxd_request_reserve(struct vxd_request *request, uint64_t n_bytes);
 void vxd_request_fail(struct vxd_request *request, vx_err err);
 void vxd_request_free(struct vxd_request *request);
 
-/* Hands it to its worker. */
+/* Answers it at once if that can be, else hands it to its worker. */
 void vxd_request_submit(struct vxd_request *request);
 /* The same for one that holds no map. */
 void vxd_request_submit_on(struct vxd_request *request, struct vxd_worker *worker);

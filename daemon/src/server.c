@@ -4,6 +4,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,11 @@ enum {
     RETRY_MS = 5,
     TICK_MS = 1000,
     LINGER_MS = 2000,
-    LAST_RESORT_MS = 1000
+    LAST_RESORT_MS = 1000,
+    SPIN_PROCESSORS = 4 /* with fewer, a spinning loop takes time from whom it waits for */
 };
 #define FLUSH_GRACE_NS 3000000000u
+#define SPIN_NS        50000u
 
 /* ------------------------------------------------------------------ draining the sockets */
 
@@ -54,6 +57,7 @@ static void on_prepare(uv_prepare_t *handle)
 {
     struct vxd_server *server = handle->data;
     bool any = true;
+    server->at_once_ns = 0;
     for (int turn = 0; any && turn < TURNS; ++turn) {
         any = false;
         for (int i = 0; i < VXD_N_ENDPOINTS; ++i)
@@ -62,10 +66,14 @@ static void on_prepare(uv_prepare_t *handle)
         vxd_sessions_sweep(server);
     }
     vxd_server_check_stop(server);
-    if (any && !uv_is_active((uv_handle_t *)&server->idle))
+    /* Who has just been answered often asks again: finding that message awake is faster than being woken. */
+    bool awake = any || (server->spin_until_ns && vxd_now_ns() < server->spin_until_ns);
+    if (awake && !uv_is_active((uv_handle_t *)&server->idle))
         uv_idle_start(&server->idle, on_idle);
-    else if (!any)
+    else if (!awake) {
         uv_idle_stop(&server->idle);
+        server->spin_until_ns = 0;
+    }
     bool blocked = !vxd_sessions_drained(server);
     if (blocked && !uv_is_active((uv_handle_t *)&server->retry))
         uv_timer_start(&server->retry, on_retry, RETRY_MS, RETRY_MS);
@@ -92,6 +100,18 @@ static void on_tick(uv_timer_t *handle)
     vxd_sessions_probe(server, false);
     vxd_sessions_sweep(server);
     vxd_server_check_stop(server);
+}
+
+static void on_refresh(uv_timer_t *handle)
+{
+    vxd_refresh_on_time(handle->data);
+}
+
+void vxd_server_refresh_in(struct vxd_server *server, uint64_t ns)
+{
+    const uint64_t ms = ns / 1000000 + 1;
+    if (!uv_is_active((uv_handle_t *)&server->refresh) || uv_timer_get_due_in(&server->refresh) > ms)
+        uv_timer_start(&server->refresh, on_refresh, ms, 0);
 }
 
 /* ------------------------------------------------------------------ jobs */
@@ -175,11 +195,16 @@ static void on_signal(uv_signal_t *handle, int signum)
 
 static vx_err open_sockets(struct vxd_server *server, struct vx_detail *detail)
 {
+    server->zmq_frames = zmq_ctx_new();
     server->zmq = zmq_ctx_new();
-    if (!server->zmq)
+    if (!server->zmq_frames || !server->zmq)
         return vx_fail(detail, VX_E_NOMEM, "", "no ZeroMQ context");
+    if (server->home.chosen)
+        zmq_ctx_set(server->zmq, ZMQ_THREAD_AFFINITY_CPU_ADD, server->home.cpu);
     for (int i = 0; i < VXD_N_ENDPOINTS; ++i)
-        VX_TRY_RET(vxd_endpoint_open(&server->endpoint[i], i, server->zmq, server->config.ipc_dir, detail));
+        VX_TRY_RET(vxd_endpoint_open(&server->endpoint[i], i,
+                                     i == VXD_INGEST ? server->zmq_frames : server->zmq,
+                                     server->config.ipc_dir, detail));
     return VX_OK;
 }
 
@@ -200,10 +225,11 @@ static vx_err open_handles(struct vxd_server *server)
         VX_TRY_RET(watch(server, &server->endpoint[i]));
     if (uv_prepare_init(loop, &server->prepare) || uv_idle_init(loop, &server->idle) ||
         uv_timer_init(loop, &server->tick) || uv_timer_init(loop, &server->retry) ||
-        uv_timer_init(loop, &server->last_resort) || uv_signal_init(loop, &server->sigterm) ||
-        uv_signal_init(loop, &server->sigint))
+        uv_timer_init(loop, &server->refresh) || uv_timer_init(loop, &server->last_resort) ||
+        uv_signal_init(loop, &server->sigterm) || uv_signal_init(loop, &server->sigint))
         return VX_E_NOMEM;
-    server->prepare.data = server->tick.data = server->sigterm.data = server->sigint.data = server;
+    server->prepare.data = server->tick.data = server->refresh.data = server->sigterm.data =
+        server->sigint.data = server;
     if (uv_prepare_start(&server->prepare, on_prepare) ||
         uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS) ||
         uv_signal_start(&server->sigterm, on_signal, SIGTERM) ||
@@ -232,6 +258,15 @@ static void close_sockets(struct vxd_server *server, int linger_ms)
         vxd_endpoint_close(&server->endpoint[i], linger_ms);
     if (server->zmq)
         zmq_ctx_term(server->zmq);
+    if (server->zmq_frames)
+        zmq_ctx_term(server->zmq_frames);
+}
+
+/* Processors that this process may run on. */
+static int usable_processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 vx_err vxd_server_open(struct vxd_server *server, const struct vxd_config *config, struct vx_device *device,
@@ -242,28 +277,36 @@ vx_err vxd_server_open(struct vxd_server *server, const struct vxd_config *confi
     server->config = *config;
     server->device = device;
     server->started_ns = vxd_now_ns();
-    if (uv_loop_init(&server->loop))
+    server->spin_ns = usable_processors() >= SPIN_PROCESSORS ? SPIN_NS : 0;
+    VX_TRY_RET(vxd_home_open(&server->home, config->query_cpu, config->query_awake_ms, detail));
+    if (uv_loop_init(&server->loop)) {
+        vxd_home_close(&server->home);
         return vx_fail(detail, VX_E_NOMEM, "", "no event loop");
+    }
     VX_TRY(open_sockets(server, detail));
     VX_TRY(open_handles(server));
     VX_TRY(vxd_done_init(&server->done, &server->loop));
     VX_TRY(vxd_worker_start(&server->misc, &server->done, "misc"));
     err = vxd_worker_start(&server->spool, &server->done, "spool");
-    if (err != VX_OK) {
-        vxd_worker_stop(&server->misc);
-        goto fail;
+    if (err == VX_OK) {
+        err = vxd_worker_start(&server->stage, &server->done, "stage");
+        if (err == VX_OK)
+            return VX_OK;
+        vxd_worker_stop(&server->spool);
     }
-    return VX_OK;
+    vxd_worker_stop(&server->misc);
 fail:
     if (detail && !detail->text[0])
         (void)vx_fail(detail, err, "", "no memory for the event loop");
     close_loop(server);
     close_sockets(server, 0);
+    vxd_home_close(&server->home);
     return err;
 }
 
 vx_err vxd_server_run(struct vxd_server *server)
 {
+    vxd_home_enter(&server->home);
     uv_run(&server->loop, UV_RUN_DEFAULT);
     for (int i = 0; i < VXD_SESSION_BUCKETS; ++i)
         while (server->sessions[i])
@@ -275,7 +318,9 @@ void vxd_server_close(struct vxd_server *server)
 {
     vxd_worker_stop(&server->misc);
     vxd_worker_stop(&server->spool);
+    vxd_worker_stop(&server->stage);
     vxd_done_fini(&server->done);
     close_loop(server);
     close_sockets(server, LINGER_MS);
+    vxd_home_close(&server->home);
 }

@@ -45,6 +45,14 @@ static vx_err get(struct vxd_map *map, uint64_t id, struct vxd_stream **out, str
     return VX_OK;
 }
 
+bool vxd_stream_is_unsettled(const struct vxd_map *map, uint64_t id)
+{
+    const struct vxd_stream *s = map->streams;
+    while (s && s->id != id)
+        s = s->next;
+    return s && !s->session && s->n_staging;
+}
+
 vx_err vxd_stream_open(struct vxd_session *session, struct vxd_map *map, uint64_t id, struct vxd_stream **out,
                        struct vx_detail *detail)
 {
@@ -184,8 +192,7 @@ static void ack(struct vxd_session *session, const struct vxd_frame *frame, Voxe
     vxd_send(session, &header, NULL, 0, 0);
 }
 
-/* The session that sent the frame, if it still has the stream. */
-static struct vxd_session *owner(const struct vxd_frame *frame)
+struct vxd_session *vxd_frame_owner(const struct vxd_frame *frame)
 {
     struct vxd_session *session = frame->stream->session;
     return session && session->serial == frame->serial ? session : NULL;
@@ -195,6 +202,9 @@ static struct vxd_session *owner(const struct vxd_frame *frame)
 
 void vxd_frame_free(struct vxd_frame *frame)
 {
+    vxw_header_free(frame->header);
+    while (frame->n_payloads)
+        zmq_msg_close(&frame->payload[--frame->n_payloads]);
     if (frame->data)
         vx_device_free_host(frame->device, frame->data);
     free(frame->elevation_rad);
@@ -231,28 +241,32 @@ static void add_counts(struct vx_frame_counts *sum, const struct vx_frame_counts
 static void run(struct vxd_job *job)
 {
     struct vxd_frame *f = (struct vxd_frame *)job;
-    if (vxd_now_ns() > f->deadline_ns)
+    f->begun_ns = vxd_now_ns();
+    if (f->begun_ns > f->deadline_ns)
         f->err = vx_fail(&f->detail, VX_E_DEADLINE, "timeout_us", "passed before the frame was integrated");
     else
         f->err = vx_map_integrate(f->stream->map->core, &f->frame, &f->result, &f->detail);
+    f->ended_ns = vxd_now_ns();
 }
 
 static void integrated(struct vxd_frame *frame)
 {
     struct vxd_stream *stream = frame->stream;
     struct vxd_map *map = stream->map;
-    uint64_t us = (vxd_now_ns() - frame->arrived_ns) / 1000;
     int64_t stamp = frame->frame.stamp_ns;
     if (map->integrated_ns && map->newest.newest_stamp_ns > stamp)
         stamp = map->newest.newest_stamp_ns;
     vxd_map_committed(map, frame->result.epoch, stamp, true);
-    vxd_hist_add(&map->hist[VOXELD__V1__WORK__WORK_FRAME], us);
-    vxd_hist_add(&map->server->hist[VOXELD__V1__WORK__WORK_FRAME], us);
     ++stream->n_integrated;
     stream->n_warnings += frame->result.warnings != 0;
     add_counts(&stream->readings, &frame->result.counts);
-    if (owner(frame))
-        ack(owner(frame), frame, VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED, false);
+    if (vxd_frame_owner(frame))
+        ack(vxd_frame_owner(frame), frame, VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED, false);
+    const uint64_t now = vxd_now_ns();
+    vxd_latency_add(&map->latency[VOXELD__V1__WORK__WORK_FRAME], frame->arrived_ns, frame->begun_ns,
+                    frame->ended_ns, now);
+    vxd_latency_add(&map->server->latency[VOXELD__V1__WORK__WORK_FRAME], frame->arrived_ns, frame->begun_ns,
+                    frame->ended_ns, now);
 }
 
 static void done(struct vxd_job *job)
@@ -264,7 +278,7 @@ static void done(struct vxd_job *job)
     if (f->err == VX_OK)
         integrated(f);
     else
-        vxd_stream_nack(owner(f), stream, f->req_id, stream->id, f->seq, f->err, &f->detail);
+        vxd_stream_nack(vxd_frame_owner(f), stream, f->req_id, stream->id, f->seq, f->err, &f->detail);
     finish(f);
 }
 
@@ -276,9 +290,36 @@ static void supersede(struct vxd_stream *stream)
         return;
     vxd_server_job_done(map->server);
     ++stream->n_superseded;
-    if (owner(old))
-        ack(owner(old), old, VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED, true);
+    if (vxd_frame_owner(old))
+        ack(vxd_frame_owner(old), old, VOXELD__V1__ACK_LEVEL__ACK_INTEGRATED, true);
     finish(old);
+}
+
+void vxd_frame_hold(struct vxd_frame *frame)
+{
+    struct vxd_stream *stream = frame->stream;
+    stream->map->server->staging_bytes += frame->n_bytes;
+    ++stream->map->n_waiting_frames;
+    ++stream->map->n_requests;
+    ++stream->n_staging;
+    ++stream->n_inflight;
+    stream->inflight_bytes += frame->n_bytes;
+}
+
+static void let_go_of_map(struct vxd_map *map)
+{
+    --map->n_requests;
+    vxd_map_released(map);
+}
+
+void vxd_frame_refuse(struct vxd_frame *frame, vx_err err, const struct vx_detail *detail)
+{
+    struct vxd_stream *stream = frame->stream;
+    struct vxd_map *map = stream->map;
+    ++map->n_refused;
+    vxd_stream_nack(vxd_frame_owner(frame), stream, frame->req_id, stream->id, frame->seq, err, detail);
+    finish(frame);
+    let_go_of_map(map);
 }
 
 void vxd_frame_submit(struct vxd_frame *frame)
@@ -287,16 +328,13 @@ void vxd_frame_submit(struct vxd_frame *frame)
     struct vxd_map *map = stream->map;
     if (stream->latest)
         supersede(stream);
-    map->server->staging_bytes += frame->n_bytes;
-    ++map->n_waiting_frames;
-    ++stream->n_inflight;
-    stream->inflight_bytes += frame->n_bytes;
     stream->last_seq = frame->seq;
     stream->last_stamp_ns = frame->frame.stamp_ns;
     stream->waiting = frame;
-    if (stream->ack_received)
-        ack(stream->session, frame, VOXELD__V1__ACK_LEVEL__ACK_RECEIVED, false);
+    if (stream->ack_received && vxd_frame_owner(frame))
+        ack(vxd_frame_owner(frame), frame, VOXELD__V1__ACK_LEVEL__ACK_RECEIVED, false);
     frame->job.run = run;
     frame->job.done = done;
     vxd_server_push(map->server, &map->lane[VXD_LANE_WRITE], &frame->job);
+    let_go_of_map(map); /* whoever deletes it comes behind the frame */
 }

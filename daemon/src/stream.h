@@ -23,7 +23,8 @@ struct vxd_stream {
 
     uint32_t credit_frames;
     uint64_t credit_bytes;
-    uint32_t n_inflight; /* accepted, not yet done */
+    uint32_t n_staging;  /* being checked and copied: whether they are accepted is not known yet */
+    uint32_t n_inflight; /* those and the accepted ones that are not done */
     uint64_t inflight_bytes;
     struct vxd_frame *waiting; /* `latest`: the one that a newer may replace */
     uint64_t last_seq;
@@ -41,6 +42,12 @@ struct vxd_frame {
     uint64_t serial; /* of the session that sent it */
     uint64_t req_id, seq;
     uint64_t arrived_ns, deadline_ns;
+    uint64_t begun_ns, ended_ns; /* of its integration */
+    /* As it came, until it is staged. */
+    vxw_header *header;
+    uint32_t n_payloads;
+    zmq_msg_t payload[VXW_MAX_PAYLOADS];
+
     struct vx_device *device;
     void *data;       /* payloads, each at a multiple of 8 bytes, where the device uploads fastest from */
     uint64_t n_bytes; /* of the payloads */
@@ -59,6 +66,9 @@ struct vxd_frame {
  */
 vx_err vxd_stream_open(struct vxd_session *session, struct vxd_map *map, uint64_t id, struct vxd_stream **out,
                        struct vx_detail *detail);
+/* True when somebody left the stream with frames that are being staged: it can't be opened before that is
+ * over, since its last seq is not known. */
+bool vxd_stream_is_unsettled(const struct vxd_map *map, uint64_t id);
 /* The session's stream of that number, or NULL. */
 struct vxd_stream *vxd_stream_find(struct vxd_session *session, uint64_t id);
 /* The session leaves its streams; frames under way are still integrated. */
@@ -74,8 +84,14 @@ void vxd_stream_credit(struct vxd_stream *stream, uint64_t n_bytes);
 void vxd_stream_nack(struct vxd_session *session, struct vxd_stream *stream, uint64_t req_id, uint64_t id,
                      uint64_t seq, vx_err err, const struct vx_detail *detail);
 
-/* Queues an accepted frame; a waiting one of a `latest` stream is superseded. */
+/* The session that sent the frame, if it still has the stream; else NULL. */
+struct vxd_session *vxd_frame_owner(const struct vxd_frame *frame);
+/* Counts a frame that is being staged, and holds its map. */
+void vxd_frame_hold(struct vxd_frame *frame);
+/* It is staged: queues it, and a waiting one of a `latest` stream is superseded. */
 void vxd_frame_submit(struct vxd_frame *frame);
+/* It is staged and refused: NACK, its credit back, gone. */
+void vxd_frame_refuse(struct vxd_frame *frame, vx_err err, const struct vx_detail *detail);
 void vxd_frame_free(struct vxd_frame *frame);
 
 #endif

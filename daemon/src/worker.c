@@ -46,6 +46,8 @@ vx_err vxd_done_init(struct vxd_done *done, uv_loop_t *loop)
     if (uv_async_init(loop, &done->async, on_done))
         return VX_E_NOMEM;
     done->async.data = done;
+    CPU_ZERO(&done->cpus);
+    (void)sched_getaffinity(0, sizeof done->cpus, &done->cpus);
     pthread_mutex_init(&done->mutex, NULL);
     return VX_OK;
 }
@@ -93,7 +95,13 @@ vx_err vxd_worker_start(struct vxd_worker *worker, struct vxd_done *done, const 
     list_init(&worker->list);
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_cond_init(&worker->filled, NULL);
-    if (pthread_create(&worker->thread, NULL, work, worker)) {
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    if (CPU_COUNT(&done->cpus)) /* the loop, which starts it, may be kept on one processor (home.h) */
+        pthread_attr_setaffinity_np(&attr, sizeof done->cpus, &done->cpus);
+    const int failed = pthread_create(&worker->thread, &attr, work, worker);
+    pthread_attr_destroy(&attr);
+    if (failed) {
         pthread_cond_destroy(&worker->filled);
         pthread_mutex_destroy(&worker->mutex);
         return VX_E_NOMEM;

@@ -9,6 +9,7 @@
 #include "base/vx_err.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <uv.h>
 
@@ -28,6 +29,7 @@ struct vxd_done {
     pthread_mutex_t mutex;
     struct vxd_job_list list;
     uv_async_t async;
+    cpu_set_t cpus; /* of the workers' threads: those of the thread that made this */
 };
 
 /* Errors: VX_E_NOMEM. */

@@ -11,8 +11,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(ptr, bytes) ((void)(ptr), (void)(bytes))
 #endif
 
-/* A block of a slightly larger class is taken before the backend is asked. */
-enum { LARGER_CLASSES = 2 };
+enum { LARGER_CLASSES = 2 }; /* unless asked for more */
 static const uint64_t MAX_BYTES = 1ull << 48;
 
 struct vxk_block {
@@ -52,6 +51,7 @@ void vxk_blocks_init(struct vxk_blocks *b, void *(*raw_alloc)(void *, uint64_t),
     b->raw_free = raw_free;
     b->ctx = ctx;
     b->host = host;
+    b->larger = LARGER_CLASSES;
     pthread_mutex_init(&b->mutex, NULL);
 }
 
@@ -111,7 +111,7 @@ void vxk_blocks_fini(struct vxk_blocks *b)
 /* An idle block of this class or of one slightly above, or NULL.  The mutex is held. */
 static struct vxk_block *take_idle(struct vxk_blocks *b, unsigned c)
 {
-    for (unsigned end = c + LARGER_CLASSES; c <= end && c < VXK_BLOCK_SIZES; c++) {
+    for (unsigned end = c + b->larger; c <= end && c < VXK_BLOCK_SIZES; c++) {
         struct vxk_block *block = b->idle[c];
         if (block) {
             b->idle[c] = block->next;

@@ -19,7 +19,12 @@
 extern "C" {
 #endif
 
-enum { VXK_BLOCK_ALIGN = 256, VXK_BLOCK_SIZES = 64 * 8, VXK_BLOCK_HEADS = 1024 };
+enum {
+    VXK_BLOCK_ALIGN = 256,
+    VXK_BLOCK_OCTAVE = 8 /* size classes */,
+    VXK_BLOCK_SIZES = 64 * VXK_BLOCK_OCTAVE,
+    VXK_BLOCK_HEADS = 1024
+};
 
 struct vxk_block; /* blocks.c */
 
@@ -28,7 +33,8 @@ struct vxk_blocks {
     void *(*raw_alloc)(void *ctx, uint64_t bytes);
     void (*raw_free)(void *ctx, void *ptr, uint64_t bytes);
     void *ctx;
-    int host; /* the memory can be touched by the host: sanitizers are told what is free */
+    unsigned larger; /* an idle block up to this many classes above is taken before the backend is asked */
+    int host;        /* the memory can be touched by the host: sanitizers are told what is free */
     pthread_mutex_t mutex;
     struct vxk_block *idle[VXK_BLOCK_SIZES]; /* by size class */
     struct vxk_block *live[VXK_BLOCK_HEADS]; /* by hash of the address */

@@ -173,7 +173,8 @@ VXK_FN int vxk_smooth_step(const struct vxk_frame *f, float most)
     return vxk_mini(vxk_maxi((int)(0.5f * f->fx * most + 0.5f), 1), f->smooth_max);
 }
 
-/* Falls with the square of the depth, and with the angle at which the surface is seen. */
+/* Falls with the square of the depth, and with the angle at which the surface is seen, to 1; with a scale of
+ * 0 it is 1 everywhere. */
 VXK_FN int32_t vxk_obs_weight(const struct vxk_frame *f, float d, float slope)
 {
     int32_t w = vxk_rint(vxk_min(f->weight_scale * slope / (d * d), 1024.0f));

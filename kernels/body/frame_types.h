@@ -51,11 +51,11 @@ struct vxk_frame {
     float noise;            /* sensor noise: sigma = noise * d^2 voxels (depth cameras by triangulation) */
     int32_t smooth_max;     /* px between the samples of a reading's neighbourhood, at most */
     int32_t step_u, step_v; /* in arrays of pixels: to the next column and row; one of them is 1 */
-    float weight_scale;     /* weight of an observation = weight_scale / d^2, 1 .. weight_max */
-    int32_t weight_max;
-    int32_t carve; /* 0: integrate surfaces only */
-    int32_t mode;  /* enum vx_mode: 0 TSDF, 1 occupancy */
-    int32_t edge;  /* the sensor's reach crosses the end of the voxel range: look at every reading */
+    float weight_scale;     /* weight of an observation = weight_scale / d^2, 1 .. weight_max; */
+    int32_t weight_max;     /* 0 and 1: constant */
+    int32_t carve;          /* 0: integrate surfaces only */
+    int32_t mode;           /* enum vx_mode: 0 TSDF, 1 occupancy */
+    int32_t edge;           /* the sensor's reach crosses the end of the voxel range: look at every reading */
     /* occupancy, fixed point (1/1024 of log-odds); lo_free: of a free voxel, none is lower */
     int32_t lo_hit, lo_miss, lo_free, lo_max;
     /* raw image */

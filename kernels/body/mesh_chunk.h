@@ -12,17 +12,25 @@
 #include "esdf_cells.h"
 #include "mesh_mask.h"
 
-/* Flags the chunks with a version since an epoch.  Element: a slot of the map's table. */
+/* Lists the chunks with a version since an epoch, in any order.  Element: a slot of the map's table. */
 struct vxk_mesh_changed_args {
     struct vxk_grid g;
-    uint8_t *flag;
+    uint64_t *key;            /* [slots] */
+    uint32_t *version, *near; /* [slots]; near: zeros for vxk_mesh_dirty */
+    uint32_t *n;
     uint32_t since;
 };
 VXK_FN void vxk_mesh_changed(const struct vxk_mesh_changed_args *a, uint32_t i)
 {
     uint64_t key = vxk_load64(&a->g.keys[i]);
     const struct vxk_chunk *c = key == VXK_NO_KEY ? (const struct vxk_chunk *)0 : vxk_find_chunk(&a->g, key);
-    a->flag[i] = (uint8_t)(c && c->epoch > a->since);
+    uint32_t at;
+    if (!c || c->epoch <= a->since)
+        return;
+    at = vxk_atomic_add32(a->n, 1);
+    a->key[at] = key;
+    a->version[at] = (uint32_t)(c - a->g.chunks);
+    a->near[at] = 0;
 }
 
 /* Keys of chunk versions.  Element: a version. */
@@ -131,26 +139,6 @@ VXK_FN void vxk_mesh_cells(const struct vxk_mesh_cells_args *a, uint32_t i)
         wanted |= cells;
     }
     a->mask[i] = wanted ? wanted & vxk_word_site_cells(&a->samples, c, word) : 0;
-}
-
-/* What each cell of the set is to make: triangles in the chunks that are made, vertices there and one cell
- * above.  Element: a cell. */
-struct vxk_mesh_roles_args {
-    struct vxk_cells c;
-    const uint32_t *near;
-    uint8_t *role;
-};
-VXK_FN void vxk_mesh_roles(const struct vxk_mesh_roles_args *a, uint32_t i)
-{
-    uint32_t place = a->c.place[i], role = 0;
-    for (uint32_t b = 0; b < 8; b++) {
-        uint32_t k =
-            b ? vxk_cells_near(&a->c, place, -(int32_t)(b >> 2), -(int32_t)(b >> 1 & 1), -(int32_t)(b & 1))
-              : i;
-        if (k != VXK_NONE && a->near[a->c.place[k] >> 12] >> 13 & 1)
-            role |= b ? VXK_MESH_VERTICES : VXK_MESH_TRIANGLES | VXK_MESH_VERTICES;
-    }
-    a->role[i] = (uint8_t)role;
 }
 
 /* Where each chunk's vertices and triangles begin.  Element: a chunk, and one past the last. */

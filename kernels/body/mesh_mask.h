@@ -190,19 +190,36 @@ VXK_FN void vxk_mesh_sums(const struct vxk_mesh_sums_args *a, uint32_t i)
     }
     l->n = sum;
 }
+/* What a cell of the set is to make: triangles in the chunks that are made, vertices there and one cell
+ * above.  near: of the set's chunks, as vxk_mesh_dirty's; NULL: all make both. */
+enum { VXK_MESH_TRIANGLES = 1, VXK_MESH_VERTICES = 2 };
+VXK_FN uint32_t vxk_mesh_role(const struct vxk_cells *c, const uint32_t *near, uint32_t i)
+{
+    uint32_t place, role = 0;
+    if (!near)
+        return VXK_MESH_TRIANGLES | VXK_MESH_VERTICES;
+    place = c->place[i];
+    for (uint32_t b = 0; b < 8; b++) {
+        uint32_t k =
+            b ? vxk_cells_near(c, place, -(int32_t)(b >> 2), -(int32_t)(b >> 1 & 1), -(int32_t)(b & 1)) : i;
+        if (k != VXK_NONE && near[c->place[k] >> 12] >> 13 & 1)
+            role |= b ? VXK_MESH_VERTICES : VXK_MESH_TRIANGLES | VXK_MESH_VERTICES;
+    }
+    return role;
+}
 /* Counts of the batch's leaves, for the running sums of the whole map.  Element: a leaf of the batch. */
 struct vxk_mesh_counts_args {
     const struct vxk_mesh_leaf *leaf;
     const uint32_t *slot;
+    struct vxk_cells c; /* with near: of vxk_mesh_role */
+    const uint32_t *near;
     uint32_t *vertices, *triangles; /* [leaves of the map] */
-    const uint8_t *role;            /* [leaves of the map] VXK_MESH_*; NULL: all make both */
     uint32_t first;
 };
-enum { VXK_MESH_TRIANGLES = 1, VXK_MESH_VERTICES = 2 };
 VXK_FN void vxk_mesh_counts(const struct vxk_mesh_counts_args *a, uint32_t i)
 {
     uint32_t n = a->leaf[vxk_mesh_slot(a->slot, a->first + i)].n,
-             role = a->role ? a->role[a->first + i] : VXK_MESH_TRIANGLES | VXK_MESH_VERTICES;
+             role = vxk_mesh_role(&a->c, a->near, a->first + i);
     a->vertices[a->first + i] = role & VXK_MESH_VERTICES ? n & 0xffff : 0;
     a->triangles[a->first + i] = role & VXK_MESH_TRIANGLES ? n >> 16 : 0;
 }

@@ -3,6 +3,7 @@
 #include "../backend.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -364,25 +365,61 @@ static int usable_threads(void)
     return n < 1 ? 1 : n;
 }
 
-static const struct vxk_cpu_table *choose_table(void)
+/* Instruction sets, the fastest first. */
+struct cpu_set_of {
+    const char *name;
+    const struct vxk_cpu_table *table;
+    bool (*runs)(void);
+};
+
+static bool runs_always(void)
 {
+    return true;
+}
 #ifdef VXK_HAVE_AVX2
+static bool runs_avx2(void)
+{
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-        __builtin_cpu_supports("popcnt"))
-        return &vxk_cpu_table_avx2;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+static bool runs_avx512(void)
+{
+    return runs_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
 #endif
-    return &vxk_cpu_table_baseline;
+static const struct cpu_set_of sets[] = {
+#ifdef VXK_HAVE_AVX2
+    {"avx512", &vxk_cpu_table_avx512, runs_avx512},
+    {"avx2", &vxk_cpu_table_avx2, runs_avx2},
+#endif
+    {"baseline", &vxk_cpu_table_baseline, runs_always},
+};
+
+/* The fastest, or the one that is asked for; NULL: it does not run here. */
+static const struct vxk_cpu_table *choose_table(const char *asked)
+{
+    for (size_t k = 0; k < sizeof sets / sizeof sets[0]; k++)
+        if ((!asked || strcmp(asked, sets[k].name) == 0) && sets[k].runs())
+            return sets[k].table;
+    return NULL;
 }
 
 vx_err vxk_cpu_open(int n_threads, struct vxk_dev **out, struct vx_detail *detail)
 {
-    const char *plain = getenv("VOXELD_CPU_TUNED");
+    const char *plain = getenv("VOXELD_CPU_TUNED"), *asked = getenv("VOXELD_CPU_SET");
+    const struct vxk_cpu_table *table = choose_table(asked);
     struct vxk_cpu_dev *d;
     vx_err err;
     *out = NULL;
     if (n_threads < 0)
         return vx_fail(detail, VX_E_INVALID, "threads", "must be 0 (all) or more, got %d", n_threads);
+    if (!table)
+        return vx_fail(detail, VX_E_UNAVAILABLE, "device",
+                       "VOXELD_CPU_SET=%s: this processor or this build has no such instruction set; "
+                       "avx512, avx2, baseline, or leave it out for the fastest",
+                       asked);
     if (n_threads == 0)
         n_threads = usable_threads();
     if (n_threads > MAX_THREADS)
@@ -392,7 +429,7 @@ vx_err vxk_cpu_open(int n_threads, struct vxk_dev **out, struct vx_detail *detai
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for a CPU device");
     d->base.ops = &cpu_ops;
     d->base.backend = VXK_CPU;
-    d->table = choose_table();
+    d->table = table;
     d->tuned = !(plain && strcmp(plain, "0") == 0);
     vxk_blocks_init(&d->blocks, raw_alloc, raw_free, NULL, 1);
     err = vxk_workers_create(n_threads, &d->workers);

@@ -22,6 +22,8 @@ struct vxk_cpu_table {
 };
 
 extern const struct vxk_cpu_table vxk_cpu_table_baseline;
-extern const struct vxk_cpu_table vxk_cpu_table_avx2; /* x86-64 only */
+/* x86-64 only */
+extern const struct vxk_cpu_table vxk_cpu_table_avx2;
+extern const struct vxk_cpu_table vxk_cpu_table_avx512;
 
 #endif

@@ -166,34 +166,68 @@ static void cuda_trim(struct vxk_dev *dev)
 
 /* Queues and events */
 
+/* An idle queue of this priority, or NULL. */
+static struct vxk_cuda_queue *take_idle(struct vxk_cuda_dev *d, int priority)
+{
+    struct vxk_cuda_queue **at, *q;
+    pthread_mutex_lock(&d->idle_lock);
+    at = &d->idle;
+    while (*at && (*at)->priority != priority)
+        at = &(*at)->next_idle;
+    q = *at;
+    if (q)
+        *at = q->next_idle;
+    pthread_mutex_unlock(&d->idle_lock);
+    return q;
+}
+
 static vx_err cuda_queue_create(struct vxk_dev *dev, int priority, struct vxk_queue **out)
 {
     struct vxk_cuda_dev *d = cuda_dev(dev);
-    struct vxk_cuda_queue *q = calloc(1, sizeof *q);
+    const int wanted = priority > 0 ? d->priority_high : d->priority_low;
+    struct vxk_cuda_queue *q = take_idle(d, wanted);
     *out = NULL;
-    if (!q)
+    if (!q && !(q = calloc(1, sizeof *q)))
         return VX_E_NOMEM;
-    q->base.dev = dev;
-    if (cudaSetDevice(d->index) != cudaSuccess ||
-        cudaStreamCreateWithPriority(&q->stream, cudaStreamNonBlocking,
-                                     priority > 0 ? d->priority_high : d->priority_low) != cudaSuccess) {
+    if (!q->stream &&
+        (cudaSetDevice(d->index) != cudaSuccess ||
+         cudaStreamCreateWithPriority(&q->stream, cudaStreamNonBlocking, wanted) != cudaSuccess)) {
         free(q);
         return VX_E_DEVICE;
     }
+    q->base = (struct vxk_queue){.dev = dev};
+    q->priority = wanted;
     *out = &q->base;
     return VX_OK;
+}
+
+static void free_queue(struct vxk_cuda_queue *q)
+{
+    cudaStreamDestroy(q->stream);
+    free(q);
 }
 
 static void cuda_queue_destroy(struct vxk_queue *queue)
 {
     struct vxk_cuda_queue *q = cuda_queue(queue);
+    struct vxk_cuda_dev *d;
+    int sound;
     if (!q)
         return;
-    cudaSetDevice(cuda_dev(queue->dev)->index);
-    cudaStreamSynchronize(q->stream);
-    vxk_blocks_give(&cuda_dev(queue->dev)->blocks, q->scratch);
-    cudaStreamDestroy(q->stream);
-    free(q);
+    d = cuda_dev(queue->dev);
+    cudaSetDevice(d->index);
+    sound = cudaStreamSynchronize(q->stream) == cudaSuccess && !q->poisoned;
+    vxk_blocks_give(&d->blocks, q->scratch);
+    q->scratch = NULL;
+    q->scratch_bytes = 0;
+    if (!sound) {
+        free_queue(q);
+        return;
+    }
+    pthread_mutex_lock(&d->idle_lock);
+    q->next_idle = d->idle;
+    d->idle = q;
+    pthread_mutex_unlock(&d->idle_lock);
 }
 
 static vx_err cuda_wait(struct vxk_queue *q)
@@ -374,9 +408,15 @@ int vxk_cuda_count(void)
 static void cuda_close(struct vxk_dev *dev)
 {
     struct vxk_cuda_dev *d = cuda_dev(dev);
+    struct vxk_cuda_queue *q;
     if (!d)
         return;
     cudaSetDevice(d->index);
+    while ((q = d->idle)) {
+        d->idle = q->next_idle;
+        free_queue(q);
+    }
+    pthread_mutex_destroy(&d->idle_lock);
     vxk_blocks_fini(&d->blocks);
     vxk_blocks_fini(&d->pinned);
     free(d);
@@ -482,8 +522,10 @@ vx_err vxk_cuda_open(int index, struct vxk_dev **out, struct vx_detail *detail)
     d->base.backend = VXK_CUDA;
     d->index = index;
     d->tuned = switched_on("VOXELD_CUDA_TUNED");
+    pthread_mutex_init(&d->idle_lock, NULL);
     vxk_blocks_init(&d->blocks, raw_alloc, raw_free, d, VXK_CUDA_HOST_SEES);
     vxk_blocks_init(&d->pinned, raw_alloc_pinned, raw_free_pinned, d, 1);
+    d->pinned.larger = VXK_BLOCK_OCTAVE; /* a page-locked block takes milliseconds to make */
     e = start_device(d);
     if (e != cudaSuccess) {
         cudaGetLastError();

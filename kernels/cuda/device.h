@@ -11,6 +11,7 @@
 #include "../vxk.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,11 +59,15 @@ struct vxk_cuda_dev {
     int failed;               /* something other than a lack of memory went wrong (atomic) */
     struct vxk_blocks blocks; /* device memory */
     struct vxk_blocks pinned; /* host memory */
+    pthread_mutex_t idle_lock;
+    struct vxk_cuda_queue *idle; /* queues that were destroyed: making a stream takes longer than a query */
 };
 
 struct vxk_cuda_queue {
     struct vxk_queue base;
+    struct vxk_cuda_queue *next_idle;
     cudaStream_t stream;
+    int priority;
     void *scratch; /* of the primitives; grows */
     uint64_t scratch_bytes;
     int poisoned;

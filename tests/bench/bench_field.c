@@ -9,7 +9,7 @@
  */
 #include "bench_frames.h"
 #include "bench_util.h"
-#include "esdf.h"
+#include "field_view.h"
 #include "path_reference.h"
 #include "vx/mesh.h"
 #include "vx/planning.h"
@@ -89,26 +89,13 @@ static bool parse_option(struct options *o, const char *name, const char *value)
 static vx_err refresh(struct vx_map *map, bool anew, struct bench_samples *samples, struct figures *f,
                       struct vx_detail *detail)
 {
-    struct vx__reader_state *rs;
-    struct vx__snapshot s;
-    const struct vx__esdf *e;
-    vx_err err;
-    VX_TRY_RET(vx__reader_lock(map, &rs));
-    err = vx__snapshot_pin(map, &s);
-    if (err != VX_OK)
-        goto unlock;
-    if (anew)
-        vx__esdf_drop(map, rs);
-    const double start = bench_now_ms();
-    VX_TRY(vx__esdf_refresh(map, rs, &s, NULL, &e, detail));
-    bench_samples_add(samples, bench_now_ms() - start);
-    f->n_leaves = e->n_leaves;
-    f->field_bytes = e->bytes;
-    VX_TRY(vx__esdf_digest(map, rs, &f->digest));
-fail:
-    vx__snapshot_release(map, &s);
-unlock:
-    vx__reader_unlock(map);
+    struct field_view v;
+    VX_TRY_RET(field_view_open(map, anew, &v, detail));
+    bench_samples_add(samples, v.refresh_ms);
+    f->n_leaves = v.e->n_leaves;
+    f->field_bytes = v.e->bytes;
+    const vx_err err = vx__esdf_digest(map, v.rs, &f->digest);
+    field_view_close(map, &v);
     return err;
 }
 
@@ -246,30 +233,22 @@ static vx_err check_paths(struct vx_map *map, const double origin[3], const stru
                           const float *poses, const struct vx_path_answer *answers, struct vx_detail *detail)
 {
     const struct vx_map_params *p = vx__map_params(map);
-    struct vxk_query v = {.voxel_m = p->voxel_size_m, .undefined = NAN, .occupancy = p->mode == VX_OCCUPANCY};
-    struct vx__reader_state *rs;
-    struct vx__snapshot s;
-    const struct vx__esdf *e;
-    vx_err err;
-    VX_TRY_RET(vx__reader_lock(map, &rs));
-    err = vx__snapshot_pin(map, &s);
-    if (err != VX_OK)
-        goto unlock;
-    VX_TRY(vx__esdf_refresh(map, rs, &s, NULL, &e, detail));
-    v.grid = s.grid;
-    v.esdf = e->view;
+    struct vxk_query space = {
+        .voxel_m = p->voxel_size_m, .undefined = NAN, .occupancy = p->mode == VX_OCCUPANCY};
+    struct field_view v;
+    vx_err err = VX_OK;
+    VX_TRY_RET(field_view_open(map, false, &v, detail));
+    space.grid = v.s.grid;
+    space.esdf = v.e->view;
     for (int a = 0; a < 3; a++)
-        v.offset_m[a] = origin[a] - p->origin_m[a];
-    for (size_t i = 0; i < N_PATHS; i += 50) {
+        space.offset_m[a] = origin[a] - p->origin_m[a];
+    for (size_t i = 0; i < N_PATHS && err == VX_OK; i += 50) {
         struct vx_path_answer want;
-        path_reference(&v, q, poses + i * N_WAYPOINTS * 7, 1, false, &want);
+        path_reference(&space, q, poses + i * N_WAYPOINTS * 7, 1, false, &want);
         if (memcmp(&want, &answers[i], sizeof want) != 0)
-            VX_TRY(vx_fail(detail, VX_E_INTERNAL, "paths", "path %zu is not what its definition says", i));
+            err = vx_fail(detail, VX_E_INTERNAL, "paths", "path %zu is not what its definition says", i);
     }
-fail:
-    vx__snapshot_release(map, &s);
-unlock:
-    vx__reader_unlock(map);
+    field_view_close(map, &v);
     return err;
 }
 

@@ -13,7 +13,7 @@
  */
 #include "bench_frames.h"
 #include "bench_util.h"
-#include "esdf.h"
+#include "field_view.h"
 #include "scene.h"
 
 #include <math.h>
@@ -223,29 +223,26 @@ static void unpack(struct grid *g, const uint16_t *page, const uint64_t *chunk_k
 static vx_err copy_field(struct vx_map *map, struct grid *g, struct vx_detail *detail)
 {
     const struct vxk_ops *ops = vx__map_dev(map)->ops;
-    struct vx__reader_state *rs;
-    struct vx__snapshot s;
-    const struct vx__esdf *e;
+    struct field_view view;
     uint64_t *keys = NULL;
-    uint16_t *page = malloc(VXK_ESDF_PAGE_BYTES);
-    vx_err err = page ? VX_OK : VX_E_NOMEM;
-    VX_TRY(err);
-    VX_TRY(vx__reader_lock(map, &rs));
-    VX_TRY(vx__snapshot_pin(map, &s));
-    VX_TRY(vx__esdf_refresh(map, rs, &s, NULL, &e, detail));
+    uint16_t *page = NULL;
+    vx_err err;
+    VX_TRY_RET(field_view_open(map, false, &view, detail));
+    const struct vx__esdf *e = view.e;
+    struct vxk_queue *queue = view.rs->queue;
+    page = malloc(VXK_ESDF_PAGE_BYTES);
     keys = malloc((e->n_chunks + 1) * sizeof *keys);
-    VX_TRY(keys ? VX_OK : VX_E_NOMEM);
-    VX_TRY(ops->download(rs->queue, keys, e->chunk_key, e->n_chunks * sizeof *keys));
+    VX_TRY(page && keys ? VX_OK : VX_E_NOMEM);
+    VX_TRY(ops->download(queue, keys, e->chunk_key, e->n_chunks * sizeof *keys));
     g->unit = 1.0 / (256.0 * e->view.scale);
     for (uint32_t i = 0; i < e->n_pages; i++) {
         const uint32_t left = e->n_numbers - i * VXK_ESDF_PAGE;
-        VX_TRY(ops->download(rs->queue, page, e->pages[i], VXK_ESDF_PAGE_BYTES));
-        VX_TRY(ops->wait(rs->queue));
+        VX_TRY(ops->download(queue, page, e->pages[i], VXK_ESDF_PAGE_BYTES));
+        VX_TRY(ops->wait(queue));
         unpack(g, page, keys, left < VXK_ESDF_PAGE ? left : VXK_ESDF_PAGE);
     }
-    vx__snapshot_release(map, &s);
-    vx__reader_unlock(map);
 fail:
+    field_view_close(map, &view);
     free(keys);
     free(page);
     return err;

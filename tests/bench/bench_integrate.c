@@ -49,6 +49,7 @@ static const char USAGE[] =
     "  --poses FILE  --intrinsics FX,FY,CX,CY  --depth-scale UNITS_PER_M\n"
     "  --voxel M                edge of a voxel (default 0.05)\n"
     "  --mode tsdf|occupancy    (default tsdf)\n"
+    "  --weighting inverse_square|constant  of depth images' readings (default inverse_square)\n"
     "  --truncation-voxels V    (default 3)\n"
     "  --esdf-max-distance M    (default 10 voxels)\n"
     "  --origin X,Y,Z           of the map (default 0,0,0)\n"
@@ -97,6 +98,10 @@ static bool parse_option(struct options *o, const char *name, const char *value)
     if (strcmp(name, "--mode") == 0) {
         o->map.mode = strcmp(value, "occupancy") == 0 ? VX_OCCUPANCY : VX_TSDF;
         return o->map.mode == VX_OCCUPANCY || strcmp(value, "tsdf") == 0;
+    }
+    if (strcmp(name, "--weighting") == 0) {
+        o->map.weighting = strcmp(value, "constant") == 0 ? VX_WEIGHT_CONSTANT : VX_WEIGHT_INVERSE_SQUARE;
+        return o->map.weighting == VX_WEIGHT_CONSTANT || strcmp(value, "inverse_square") == 0;
     }
     if (strcmp(name, "--truncation-voxels") == 0)
         return bench_parse_double(value, 0, 1e3, &o->map.truncation_voxels);

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ struct options {
     const char *workload, *daemon, *backend;
     double voxel_m, seconds, rate_hz, query_rate_hz;
     uint64_t n_streams, n_points, n_frames;
+    uint64_t spin_us, awake_ms;        /* of the asker; of the daemon */
+    const char *query_cpu, *asker_cpu; /* NULL: any */
 };
 
 static const char USAGE[] =
@@ -40,11 +43,16 @@ static const char USAGE[] =
     "  --frames N          of the workload (default 60)\n"
     "  --points N          of a query (default 1000)\n"
     "  --query-rate HZ     queries a second; 0: the next at once (default 200)\n"
-    "  --seconds S         measured (default 60)\n";
+    "  --seconds S         measured (default 60)\n"
+    "  --spin-us N         the asker looks for its answer without sleeping for so long (default 0)\n"
+    "  --asker-cpu N       processor of the asker and of its ZeroMQ thread (default any)\n"
+    "  --query-cpu N       the daemon's query_cpu (default any)\n"
+    "  --awake-ms N        the daemon's query_awake_ms (default 0)\n";
 
 static struct {
     struct options o;
     char dir[64]; /* the daemon's sockets */
+    char config[96];
     struct vxc_sensing sensing;
     struct vxc_frame *frame; /* [n_frames], data of their own */
     size_t n_frames;
@@ -233,6 +241,20 @@ static vx_err ask(struct vxc_client *client, const double origin_m[3], const flo
     return VX_OK;
 }
 
+/* On the processor that was chosen for it. */
+static vx_err pin_asker(struct vx_detail *detail)
+{
+    cpu_set_t here;
+    if (!run.o.asker_cpu)
+        return VX_OK;
+    CPU_ZERO(&here);
+    CPU_SET((size_t)atoi(run.o.asker_cpu), &here);
+    if (pthread_setaffinity_np(pthread_self(), sizeof here, &here) != 0)
+        return vx_fail(detail, VX_E_INVALID, "--asker-cpu", "no processor %s for this process",
+                       run.o.asker_cpu);
+    return VX_OK;
+}
+
 static void *ask_thread(void *context)
 {
     struct vx_detail detail = {"", ""};
@@ -243,8 +265,10 @@ static void *ask_thread(void *context)
     bool ready = false;
     vx_err err = points && answers ? VX_OK : VX_E_NOMEM;
     (void)context;
+    const struct vxc_connect_options options = {.spin_us = (uint32_t)run.o.spin_us};
     VX_TRY(err);
-    VX_TRY(vxc_connect(run.dir, NULL, &client, &detail));
+    VX_TRY(pin_asker(&detail)); /* before the client, whose own thread stays with it then */
+    VX_TRY(vxc_connect(run.dir, &options, &client, &detail));
     while (!ready && !failed()) {
         VX_TRY(make_points(client, origin_m, points, &ready, &detail));
         if (!ready && bench_now_ms() > run.end_ms)
@@ -293,6 +317,18 @@ fail:
 
 /* ------------------------------------------------------------------ the daemon and the frames */
 
+static vx_err write_config(struct vx_detail *detail)
+{
+    snprintf(run.config, sizeof run.config, "%s/bench.yaml", run.dir);
+    FILE *f = fopen(run.config, "w");
+    if (!f)
+        return vx_fail(detail, VX_E_UNAVAILABLE, "", "no file for the daemon's configuration");
+    fprintf(f, "query_cpu: %s\nquery_awake_ms: %llu\n", run.o.query_cpu ? run.o.query_cpu : "any",
+            (unsigned long long)run.o.awake_ms);
+    fclose(f);
+    return VX_OK;
+}
+
 static vx_err start_daemon(const char *program, pid_t *pid, struct vxc_client **client,
                            struct vx_detail *detail)
 {
@@ -305,9 +341,11 @@ static vx_err start_daemon(const char *program, pid_t *pid, struct vxc_client **
         snprintf(beside, sizeof beside, "%.*svoxeld", slash ? (int)(slash + 1 - program) : 0, program);
         run.o.daemon = beside;
     }
+    VX_TRY_RET(write_config(detail));
     *pid = fork();
     if (*pid == 0) {
-        execl(run.o.daemon, "voxeld", "--ipc-dir", run.dir, "--backend", run.o.backend, (char *)NULL);
+        execl(run.o.daemon, "voxeld", "--config", run.config, "--ipc-dir", run.dir, "--backend",
+              run.o.backend, (char *)NULL);
         fprintf(stderr, "bench_streams: cannot run %s\n", run.o.daemon);
         _exit(127);
     }
@@ -327,6 +365,7 @@ static void stop_daemon(pid_t pid)
 {
     if (pid > 0 && kill(pid, SIGTERM) == 0)
         waitpid(pid, NULL, 0);
+    unlink(run.config);
     rmdir(run.dir);
 }
 
@@ -396,7 +435,21 @@ static void print_latency(const char *name, struct bench_samples *s)
            bench_quantile(s, 0.5), bench_quantile(s, 0.9), bench_quantile(s, 0.99), bench_quantile(s, 1));
 }
 
-static void print_figures(const struct vxc_map_info *info, const char *server)
+/* Where the daemon's share of a kind of work went, in microseconds; the rest is the way to and fro. */
+static void print_daemon(const struct vxc_stats *stats, const char *work)
+{
+    for (size_t i = 0; i < stats->n_latencies; i++) {
+        const struct vxc_latency *l = &stats->latencies[i];
+        if (strcmp(l->work, work) == 0)
+            printf(",\"daemon_%s_us\":{\"n\":%llu,\"at_once\":%llu,\"all\":[%.0f,%.0f],\"wait\":[%.0f,%.0f],"
+                   "\"run\":[%.0f,%.0f],\"reply\":[%.0f,%.0f]}",
+                   work, (unsigned long long)l->n, (unsigned long long)l->n_at_once, l->p50_us, l->p99_us,
+                   l->wait_p50_us, l->wait_p99_us, l->run_p50_us, l->run_p99_us, l->reply_p50_us,
+                   l->reply_p99_us);
+    }
+}
+
+static void print_figures(const struct vxc_map_info *info, const char *server, const struct vxc_stats *stats)
 {
     struct stream sum = {.index = 0};
     for (uint32_t i = 0; i < run.o.n_streams; i++) {
@@ -412,14 +465,20 @@ static void print_figures(const struct vxc_map_info *info, const char *server)
     printf("{\"bench\":\"streams\",\"workload\":");
     const char *slash = strrchr(run.o.workload, '/');
     bench_json_string(stdout, slash ? slash + 1 : run.o.workload);
-    printf(",\"voxel_m\":%.9g,\"streams\":%llu,\"rate_hz\":%.9g,\"seconds\":%.9g,\"points\":%llu,"
-           "\"query_rate_hz\":%.9g,\"backend\":\"%s\",\"server\":",
-           run.o.voxel_m, (unsigned long long)run.o.n_streams, run.o.rate_hz, run.o.seconds,
-           (unsigned long long)run.o.n_points, run.o.query_rate_hz, run.o.backend);
+    printf(
+        ",\"voxel_m\":%.9g,\"streams\":%llu,\"rate_hz\":%.9g,\"seconds\":%.9g,\"points\":%llu,"
+        "\"query_rate_hz\":%.9g,\"spin_us\":%llu,\"asker_cpu\":\"%s\",\"query_cpu\":\"%s\",\"awake_ms\":%llu,"
+        "\"backend\":\"%s\",\"server\":",
+        run.o.voxel_m, (unsigned long long)run.o.n_streams, run.o.rate_hz, run.o.seconds,
+        (unsigned long long)run.o.n_points, run.o.query_rate_hz, (unsigned long long)run.o.spin_us,
+        run.o.asker_cpu ? run.o.asker_cpu : "any", run.o.query_cpu ? run.o.query_cpu : "any",
+        (unsigned long long)run.o.awake_ms, run.o.backend);
     bench_json_string(stdout, server);
     print_latency("query_ms", &asker.latency);
     print_latency("newest_frame_is_old_ms", &asker.stale);
     print_latency("frame_to_epoch_ms", &sum.ack);
+    print_daemon(stats, "points");
+    print_daemon(stats, "frame");
     printf(",\"frames\":{\"sent\":%llu,\"integrated\":%llu,\"superseded\":%llu,\"refused\":%llu,"
            "\"sent_late\":%llu},\"points_known\":%llu,\"epoch\":%llu,\"voxels\":%llu}\n",
            (unsigned long long)sum.n_sent, (unsigned long long)sum.n_integrated,
@@ -449,6 +508,14 @@ static bool parse_option(struct options *o, const char *name, const char *value)
         return bench_parse_uint(value, 1000000, &o->n_points) && o->n_points;
     if (strcmp(name, "--query-rate") == 0)
         return bench_parse_double(value, 0, 1e5, &o->query_rate_hz);
+    if (strcmp(name, "--spin-us") == 0)
+        return bench_parse_uint(value, 1000000, &o->spin_us);
+    if (strcmp(name, "--asker-cpu") == 0)
+        return (o->asker_cpu = value)[0] != '\0';
+    if (strcmp(name, "--query-cpu") == 0)
+        return (o->query_cpu = value)[0] != '\0';
+    if (strcmp(name, "--awake-ms") == 0)
+        return bench_parse_uint(value, 60000, &o->awake_ms);
     if (strcmp(name, "--seconds") == 0)
         return bench_parse_double(value, 0.1, 3600, &o->seconds);
     return false;
@@ -458,6 +525,7 @@ int main(int argc, char **argv)
 {
     struct vx_detail detail = {"", ""};
     struct vxc_client *client = NULL;
+    struct vxc_stats *stats = NULL;
     struct vxc_map_info info;
     pid_t pid = 0;
     vx_err err;
@@ -481,8 +549,10 @@ int main(int argc, char **argv)
     VX_TRY(load(&detail));
     VX_TRY(start_daemon(argv[0], &pid, &client, &detail));
     VX_TRY(measure(client, &info, &detail));
-    print_figures(&info, vxc_server(client));
+    VX_TRY(vxc_get_stats(client, &stats, &detail));
+    print_figures(&info, vxc_server(client), stats);
 fail:
+    vxc_stats_free(stats);
     if (client)
         vxc_disconnect(client);
     if (run.dir[0])

@@ -1,8 +1,7 @@
 /* scale_field.c - the distance field of a large map; it has no public call of its own, so core's is used. */
 #include "scale_field.h"
 
-#include "bench_util.h"
-#include "esdf.h"
+#include "field_view.h"
 
 static uint64_t count_page(uint16_t *page, uint32_t n_leaves)
 {
@@ -38,25 +37,15 @@ fail:
 
 static vx_err look(struct vx_map *map, bool counted, struct scale_field *out, struct vx_detail *detail)
 {
-    struct vx__reader_state *rs;
-    struct vx__snapshot s;
-    const struct vx__esdf *e;
-    vx_err err;
-    VX_TRY_RET(vx__reader_lock(map, &rs));
-    err = vx__snapshot_pin(map, &s);
-    if (err != VX_OK)
-        goto unlock;
-    const double start = bench_now_ms();
-    VX_TRY(vx__esdf_refresh(map, rs, &s, NULL, &e, detail));
-    out->refresh_ms = bench_now_ms() - start;
-    out->n_leaves = e->n_leaves;
-    out->bytes = e->bytes;
+    struct field_view v;
+    vx_err err = VX_OK;
+    VX_TRY_RET(field_view_open(map, false, &v, detail));
+    out->refresh_ms = v.refresh_ms;
+    out->n_leaves = v.e->n_leaves;
+    out->bytes = v.e->bytes;
     if (counted)
-        VX_TRY(count(map, rs->queue, e, out));
-fail:
-    vx__snapshot_release(map, &s);
-unlock:
-    vx__reader_unlock(map);
+        err = count(map, v.rs->queue, v.e, out);
+    field_view_close(map, &v);
     return err;
 }
 

@@ -15,10 +15,11 @@ enum { WIDTH = 200, HEIGHT = 100, N_BEFORE = 40, N_AFTER = 10, N_MOVES = 4 };
 /* The scene along the axis `forward` of the sensor, in metres; side: the other two axes. */
 struct setting {
     bool depth;
+    enum vx_weighting weighting;
     double voxel_m, wall_m, box_near_m, box_far_m, box_half_m, noise; /* wall_m: INFINITY, none */
 };
-static const struct setting DEPTH_CAMERA = {true, 0.05, 4.2, 2.2, 2.7, 0.4, 0.0012},
-                            LIDAR = {false, 0.3, 16, 8, 9.5, 1.5, 0.02};
+static const struct setting DEPTH_CAMERA = {true, VX_WEIGHT_INVERSE_SQUARE, 0.05, 4.2, 2.2, 2.7, 0.4, 0.0012},
+                            LIDAR = {false, VX_WEIGHT_INVERSE_SQUARE, 0.3, 16, 8, 9.5, 1.5, 0.02};
 
 static float elevation[HEIGHT];
 
@@ -61,6 +62,19 @@ static void look(const struct setting *s, bool box, uint64_t *seed, struct vx_fr
         }
 }
 
+/* Cases: bit 0: tsdf; bit 1: which of two scenes; then depth camera, LiDAR, and the former by constant
+ * weights, which occupancy maps know nothing of. */
+enum { N_CASES = 10 };
+static struct setting setting_of(int number, bool *tsdf, bool *other)
+{
+    const int c = number < 8 ? number : 9 + 2 * (number - 8);
+    struct setting s = c >> 2 == 1 ? LIDAR : DEPTH_CAMERA;
+    s.weighting = c >> 2 == 2 ? VX_WEIGHT_CONSTANT : VX_WEIGHT_INVERSE_SQUARE;
+    *tsdf = c & 1;
+    *other = c >> 1 & 1;
+    return s;
+}
+
 /* Is the voxel something that stands there? */
 static bool solid(const struct map_walk *w, bool tsdf, const int32_t v[3])
 {
@@ -95,6 +109,7 @@ static uint64_t count_solid(struct vx_map *map, const struct setting *s, bool ts
 static struct vx_map *begin(const struct setting *s, bool tsdf, struct vx_device **d)
 {
     struct vx_map_params p = test_params(s->voxel_m, tsdf ? VX_TSDF : VX_OCCUPANCY);
+    p.weighting = s->weighting;
     for (int k = 0; k < HEIGHT; k++)
         elevation[k] = (float)(-0.25 + 0.5 * k / (HEIGHT - 1));
     *d = test_device(1 << 30);
@@ -113,8 +128,8 @@ static void see(struct vx_map *map, const struct setting *s, bool box, uint64_t 
 
 START_TEST(box_leaves)
 {
-    const bool tsdf = _i & 1, sky = _i >> 1 & 1;
-    struct setting s = _i >> 2 ? LIDAR : DEPTH_CAMERA;
+    bool tsdf, sky;
+    struct setting s = setting_of(_i, &tsdf, &sky);
     struct vx_device *d;
     struct vx_map *map;
     uint64_t seed = test_seed, all, there, left;
@@ -125,9 +140,9 @@ START_TEST(box_leaves)
     there = count_solid(map, &s, tsdf, s.box_near_m - reach, s.box_far_m, s.box_half_m, &all);
     see(map, &s, false, &seed, N_AFTER);
     left = count_solid(map, &s, tsdf, s.box_near_m - reach, s.box_far_m, s.box_half_m + reach, &all);
-    printf("%s, %s, %s behind: %llu voxels of the box, %llu left after %d frames\n",
-           s.depth ? "depth" : "lidar", tsdf ? "tsdf" : "occupancy", sky ? "sky" : "a wall",
-           (unsigned long long)there, (unsigned long long)left, N_AFTER);
+    printf("%s, %s%s, %s behind: %llu voxels of the box, %llu left after %d frames\n",
+           s.depth ? "depth" : "lidar", tsdf ? "tsdf" : "occupancy", s.weighting ? ", constant weights" : "",
+           sky ? "sky" : "a wall", (unsigned long long)there, (unsigned long long)left, N_AFTER);
     ck_assert_uint_ge(there, 100);
     ck_assert_uint_eq(left, 0);
     vx_map_destroy(map);
@@ -137,8 +152,8 @@ END_TEST
 
 START_TEST(wall_moves)
 {
-    const bool tsdf = _i & 1, away = _i >> 1 & 1;
-    struct setting s = _i >> 2 ? LIDAR : DEPTH_CAMERA;
+    bool tsdf, away;
+    struct setting s = setting_of(_i, &tsdf, &away);
     struct vx_device *d;
     struct vx_map *map = begin(&s, tsdf, &d);
     uint64_t seed = test_seed, all, n;
@@ -162,7 +177,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("changed scene");
-    ck_add(s, box_leaves, 8);
-    ck_add(s, wall_moves, 8);
+    ck_add(s, box_leaves, N_CASES);
+    ck_add(s, wall_moves, N_CASES);
     return core_test_main(argc, argv, s);
 }

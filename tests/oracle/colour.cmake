@@ -4,5 +4,6 @@ foreach(backend cpu cuda)
   if(backend STREQUAL "cuda")
     set(labels oracle gpu)
   endif()
-  vx_test(oracle_colour_${backend} LABELS ${labels} SOURCES oracle/oracle_colour.c oracle/observe_depth.c LIBS vx_core_testing ARGS ${backend} 2)
+  vx_test(oracle_colour_${backend} LABELS ${labels} LIBS vx_core_testing ARGS ${backend} 2
+    SOURCES oracle/oracle_colour.c oracle/observe.c oracle/observe_depth.c)
 endforeach()

@@ -3,8 +3,8 @@
  * test.
  *
  * The references know the documented rules (kernels/body/frame_depth.h, frame_lidar.h, frame_update.h) and
- * take from the converted frame only tuning constants (noise, weight scale, clearances, size of a point set's
- * bins). What hangs on less than the rounding of single precision may go either way.
+ * take from the converted frame only tuning constants (noise, clearances, size of a point set's bins). What
+ * hangs on less than the rounding of single precision may go either way.
  */
 #ifndef OBSERVE_H
 #define OBSERVE_H
@@ -37,6 +37,7 @@ struct sensor {
     double R[9], t[3]; /* map_T_sensor of the first pose; position in voxels */
     double origin_m[3];
     double vs, trunc, q_scale, max_d, min_d;
+    enum vx_weighting weighting;
     struct vxk_frame k; /* tuning constants only */
 };
 
@@ -49,6 +50,8 @@ enum kind { INVALID, OPEN, HIT };
 
 /* Matrix of a unit quaternion x y z w. */
 void observe_rotation(const double q[4], double R[9]);
+/* The sensor of a frame for a map with these parameters. */
+void observe_sensor(struct sensor *s, const struct vx_map_params *p, const struct vx_frame *f);
 
 size_t box_index(const struct box *b, const int32_t v[3]);
 bool box_holds(const struct box *b, const int32_t v[3]);

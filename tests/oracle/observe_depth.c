@@ -153,12 +153,14 @@ static int judge(const struct sensor *s, const struct vx_frame *f, const struct 
  */
 static float worth(const struct sensor *s, double d, double g, double g_error, const float *by, bool *vague)
 {
-    double w = (double)s->k.weight_scale * g / (d * d), slack = 1e-5 * w + w * g_error / g;
+    const double most = s->weighting == VX_WEIGHT_CONSTANT ? 1 : 16, m = d * s->vs;
+    double w = s->weighting == VX_WEIGHT_CONSTANT ? 1 : most * g / (m * m),
+           slack = s->weighting == VX_WEIGHT_CONSTANT ? 0 : 1e-5 * w + w * g_error / g;
     if (!by) {
-        *vague = w > 1 - EPS && w < s->k.weight_max && fabs(w - floor(w) - 0.5) < slack;
-        return (float)fmin(fmax(rint(w), 1), s->k.weight_max);
+        *vague = w > 1 - EPS && w < most && fabs(w - floor(w) - 0.5) < slack;
+        return (float)fmin(fmax(rint(w), 1), most);
     }
-    w = fmin(fmax(w, 1), s->k.weight_max) * (double)*by;
+    w = fmin(fmax(w, 1), most) * (double)*by;
     slack *= (double)*by;
     *vague = w > 1 - EPS && w < 255 && fabs(w - floor(w) - 0.5) < slack;
     return (float)fmin(fmax(rint(w), 1), 255);

@@ -21,24 +21,6 @@ static struct vx_map_params channel_params(double voxel_m, enum vx_mode mode)
     return p;
 }
 
-static void sensor_of(struct sensor *s, const struct vx_map_params *p, const struct vx_frame *f)
-{
-    struct vxk_frame_args args;
-    struct vx_detail detail;
-    memset(&args, 0, sizeof args);
-    ck_ok(vx__frame_convert(p, f, &args, &detail));
-    s->k = args.f;
-    observe_rotation(f->pose[0].rotation_xyzw, s->R);
-    memcpy(s->origin_m, p->origin_m, sizeof s->origin_m);
-    s->vs = p->voxel_size_m;
-    for (int k = 0; k < 3; k++)
-        s->t[k] = (f->pose[0].position_m[k] - p->origin_m[k]) / s->vs;
-    s->trunc = p->mode == VX_TSDF ? p->truncation_voxels : 0.5;
-    s->q_scale = 32767 / p->truncation_voxels;
-    s->max_d = f->max_range_m / s->vs;
-    s->min_d = f->min_range_m / s->vs;
-}
-
 /* The box of an image: state, colour and label of every voxel before the frame. */
 struct memory {
     struct box box;
@@ -159,41 +141,6 @@ static void check_frame(struct memory *m, const struct map_walk *w, const struct
     m->active = active;
 }
 
-size_t box_index(const struct box *b, const int32_t v[3])
-{
-    return ((size_t)(v[0] - b->lo[0]) * (size_t)b->n[1] + (size_t)(v[1] - b->lo[1])) * (size_t)b->n[2] +
-           (size_t)(v[2] - b->lo[2]);
-}
-
-bool box_holds(const struct box *b, const int32_t v[3])
-{
-    for (int k = 0; k < 3; k++)
-        if (v[k] < b->lo[k] || v[k] >= b->lo[k] + b->n[k])
-            return false;
-    return true;
-}
-
-void observe_rotation(const double q[4], double R[9])
-{
-    const double x = q[0], y = q[1], z = q[2], w = q[3];
-    const double rows[9] = {
-        w * w + x * x - y * y - z * z, 2 * (x * y - w * z),           2 * (x * z + w * y),
-        2 * (x * y + w * z),           w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
-        2 * (x * z - w * y),           2 * (y * z + w * x),           w * w - x * x - y * y + z * z};
-    memcpy(R, rows, sizeof rows);
-}
-
-enum kind observe_reading(const struct sensor *s, const struct vx_frame *f, double m, double *d, bool *unsure)
-{
-    (void)f;
-    *unsure = false;
-    if (isnan(m) || m <= 0)
-        return INVALID;
-    *d = m / s->vs;
-    *unsure = fabs(*d - s->max_d) < EPS || fabs(*d - s->min_d) < EPS;
-    return *d > s->max_d ? OPEN : *d < s->min_d ? INVALID : HIT;
-}
-
 /* Random colours; few labels, so that votes meet. */
 static void paint(struct vx_frame *f, uint64_t *seed, uint8_t *colour, uint8_t *label)
 {
@@ -239,7 +186,7 @@ START_TEST(depth)
         snprintf(what, sizeof what, "depth %d, seed %llu, frame %d", _i, (unsigned long long)test_seed, i);
         ck_ok(vx_map_integrate(map, &t.f, &result, NULL));
         ck_assert_uint_eq(result.warnings & VX_WARN_UNUSED_CHANNEL, 0);
-        sensor_of(&s, &map->params, &t.f);
+        observe_sensor(&s, &map->params, &t.f);
         observe_depth(&s, &t.f, &m.box, &surfaces);
         w = map_walk_newest(map);
         ck_assert_msg(!w->fault[0], "%s: %s", what, w->fault);
@@ -406,7 +353,7 @@ START_TEST(lidar)
     t.f.colour = colour;
     t.f.label = label;
     ck_ok(vx_map_integrate(map, &t.f, &result, NULL));
-    sensor_of(&s, &map->params, &t.f);
+    observe_sensor(&s, &map->params, &t.f);
     ray_ends(&s, &t.f, end);
     w = map_walk_newest(map);
     ck_assert_str_eq(w->fault, "");

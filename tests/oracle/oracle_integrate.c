@@ -26,20 +26,6 @@ static const bool slow = true;
 static const bool slow = false;
 #endif
 
-size_t box_index(const struct box *b, const int32_t v[3])
-{
-    return ((size_t)(v[0] - b->lo[0]) * (size_t)b->n[1] + (size_t)(v[1] - b->lo[1])) * (size_t)b->n[2] +
-           (size_t)(v[2] - b->lo[2]);
-}
-
-bool box_holds(const struct box *b, const int32_t v[3])
-{
-    for (int k = 0; k < 3; k++)
-        if (v[k] < b->lo[k] || v[k] >= b->lo[k] + b->n[k])
-            return false;
-    return true;
-}
-
 static void box_init(struct box *b, const double centre[3], double half)
 {
     size_t n = 1;
@@ -63,50 +49,6 @@ static void box_fini(struct box *b)
     free(b->next_state);
     free(b->next_value);
     free(b->obs);
-}
-
-void observe_rotation(const double q[4], double R[9])
-{
-    double x = q[0], y = q[1], z = q[2], w = q[3];
-    /* v' = v + 2 u x (u x v + w v), for the three unit vectors */
-    for (int c = 0; c < 3; c++) {
-        double v[3] = {c == 0, c == 1, c == 2};
-        double a[3] = {y * v[2] - z * v[1] + w * v[0], z * v[0] - x * v[2] + w * v[1],
-                       x * v[1] - y * v[0] + w * v[2]};
-        R[c] = v[0] + 2 * (y * a[2] - z * a[1]);
-        R[3 + c] = v[1] + 2 * (z * a[0] - x * a[2]);
-        R[6 + c] = v[2] + 2 * (x * a[1] - y * a[0]);
-    }
-}
-
-static void sensor_init(struct sensor *s, const struct vx_map_params *p, const struct vx_frame *f)
-{
-    struct vxk_frame_args args;
-    struct vx_detail detail;
-    memset(&args, 0, sizeof args);
-    ck_ok(vx__frame_convert(p, f, &args, &detail));
-    s->k = args.f;
-    observe_rotation(f->pose[0].rotation_xyzw, s->R);
-    memcpy(s->origin_m, p->origin_m, sizeof s->origin_m);
-    s->vs = p->voxel_size_m;
-    for (int k = 0; k < 3; k++)
-        s->t[k] = (f->pose[0].position_m[k] - p->origin_m[k]) / s->vs;
-    s->trunc = p->mode == VX_TSDF ? p->truncation_voxels : 0.5;
-    s->q_scale = 32767 / p->truncation_voxels;
-    s->max_d = f->max_range_m / s->vs;
-    s->min_d = f->min_range_m / s->vs;
-}
-
-enum kind observe_reading(const struct sensor *s, const struct vx_frame *f, double m, double *d, bool *unsure)
-{
-    *unsure = false;
-    if (isnan(m) || m < 0)
-        return INVALID;
-    if (m == 0)
-        return f->sensor != VX_DEPTH && !f->invalid_zero ? OPEN : INVALID;
-    *d = m / s->vs;
-    *unsure = fabs(*d - s->max_d) < EPS || fabs(*d - s->min_d) < EPS;
-    return *d > s->max_d ? OPEN : *d < s->min_d ? INVALID : HIT;
 }
 
 /* ------------------------------------------------------------------ merge */
@@ -149,9 +91,9 @@ static struct outcome merge(const struct sensor *s, int state, uint32_t value, c
         r.f_lo = r.f_hi = front;
         if (through)
             r.f_lo = r.f_hi = fmax(front - weight, 0);
-        else if (what == BAND) {
-            r.f_lo = fmax(fmin(front + (o->q_lo < 0 ? -4 : 2) * weight, 255), 0);
-            r.f_hi = fmax(fmin(front + (o->q_hi < 0 ? -4 : 2) * weight, 255), 0);
+        else if (what == BAND) { /* within a unit of 0, rounding says on which side it is */
+            r.f_lo = fmax(fmin(front + (o->q_lo < 1 ? -4 : 2) * weight, 255), 0);
+            r.f_hi = fmax(fmin(front + (o->q_hi < -1 ? -4 : 2) * weight, 255), 0);
         }
     } else {
         double l = state == VXK_ACTIVE ? t : state == VXK_FREE ? s->k.lo_free : 0;
@@ -275,10 +217,11 @@ struct scenario {
     double view;                     /* depth: farthest corner over its depth; 0: 1.45 */
     double origin_m[3], centre_m[3]; /* centre: where the sensors are */
     bool u16, no_carving, clean;     /* clean: every pixel has a reading */
-    bool weights;                    /* depth: the frame brings one for each pixel */
-    int n_poses;                     /* more than 1: the sensor moves while it scans */
-    bool walls;                      /* a wall across the view, near and far by turns */
-    double tilt;                     /* of the wall: its slope against the image plane */
+    enum vx_weighting weighting;
+    bool weights;             /* depth: the frame brings one for each pixel */
+    int n_poses;              /* more than 1: the sensor moves while it scans */
+    bool walls;               /* a wall across the view, near and far by turns */
+    double tilt;              /* of the wall: its slope against the image plane */
     bool small, blind, empty; /* too few readings for thresholds; of these, no surface; no reading at all */
     uint32_t width, height;
     int n_frames;
@@ -404,6 +347,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
     struct box box;
     double centre[3], spread = 10 * c->voxel_m;
     p.truncation_voxels = c->truncation;
+    p.weighting = c->weighting;
     memcpy(p.origin_m, c->origin_m, sizeof p.origin_m);
     map = test_map(d, &p);
     for (int k = 0; k < 3; k++)
@@ -447,7 +391,7 @@ static void run(const struct scenario *c, uint64_t seed, const char *name)
         weights = c->weights ? weigh(&t, &seed) : NULL;
         err = vx_map_integrate(map, &t.f, &result, &detail);
         ck_assert_msg(err == VX_OK, "%s: %s", what, detail.text);
-        sensor_init(&s, &map->params, &t.f);
+        observe_sensor(&s, &map->params, &t.f);
         if (c->sensor == VX_DEPTH)
             observe_depth(&s, &t.f, &box, &n.surfaces);
         else
@@ -553,14 +497,31 @@ static const struct scenario lidar_scenarios[] = {
      .mode = VX_OCCUPANCY,
      .n_poses = 64},
 };
+#define CONSTANT .weighting = VX_WEIGHT_CONSTANT
 static const struct scenario weight_scenarios[] = {
-    {.voxel_m = 0.05, .truncation = 3, .reach_voxels = 32},
-    {.voxel_m = 0.02, .truncation = 4, .reach_voxels = 36, .u16 = true, .centre_m = {6.39, 6.41, -0.01}},
-    {.voxel_m = 0.2, .truncation = 1, .reach_voxels = 36, .centre_m = {1e4, -1e4, 3}},
-    {.voxel_m = 0.05, .truncation = 3, .reach_voxels = 32, .mode = VX_OCCUPANCY},
-    {.voxel_m = 0.05, .truncation = 3, .reach_voxels = 32, .no_carving = true},
-    {.voxel_m = 2, .truncation = 3, .reach_voxels = 64, .centre_m = {10, -20, 30}, .walls = true},
+    {.weights = true, .voxel_m = 0.05, .truncation = 3, .reach_voxels = 32},
+    {.weights = true,
+     .voxel_m = 0.02,
+     .truncation = 4,
+     .reach_voxels = 36,
+     .u16 = true,
+     .centre_m = {6.39, 6.41, -0.01}},
+    {.weights = true, .voxel_m = 0.2, .truncation = 1, .reach_voxels = 36, .centre_m = {1e4, -1e4, 3}},
+    {.weights = true, .voxel_m = 0.05, .truncation = 3, .reach_voxels = 32, .mode = VX_OCCUPANCY},
+    {.weights = true, .voxel_m = 0.05, .truncation = 3, .reach_voxels = 32, .no_carving = true},
+    {.weights = true,
+     .voxel_m = 2,
+     .truncation = 3,
+     .reach_voxels = 64,
+     .centre_m = {10, -20, 30},
+     .walls = true},
+    {CONSTANT, .voxel_m = 0.05, .truncation = 3, .reach_voxels = 32},
+    {CONSTANT, .weights = true, .voxel_m = 0.1, .truncation = 2, .reach_voxels = 36,
+     .centre_m = {1e4, -1e4, 3}},
+    {CONSTANT, .voxel_m = 2, .truncation = 3, .reach_voxels = 64, .centre_m = {10, -20, 30}, .walls = true},
+    {CONSTANT, .sensor = VX_RANGE, .voxel_m = 0.1, .truncation = 3, .reach_voxels = 36},
 };
+#undef CONSTANT
 #define SMALL .voxel_m = 0.1, .truncation = 3, .reach_voxels = 20, .small = true
 /* Sides that are no multiple of a strip or tile, no neighbours, no readings. */
 static const struct scenario small_scenarios[] = {
@@ -612,9 +573,7 @@ START_TEST(weights)
 {
     struct scenario c = weight_scenarios[_i];
     char name[40];
-    c.sensor = VX_DEPTH;
-    c.weights = true;
-    c.width = 64;
+    c.width = c.sensor == VX_DEPTH ? 64 : 256;
     c.height = 48;
     c.n_frames = 5;
     snprintf(name, sizeof name, "weights %d", _i);

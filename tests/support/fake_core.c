@@ -3,10 +3,10 @@
  *
  * It maps nothing.  What it answers is fixed, so that a test can tell whether bytes arrived in order, and it
  * can be made to stand still: work on a map whose name begins with "gated" waits until the file named by
- * FAKE_CORE_GATE exists (or until it is cancelled), "boxgate..." lets only boxes wait.  Other names with a
- * meaning: "nomem..." can't be created, "full..." refuses every frame, "broken..." has a device error at the
- * first one, "bigmesh..." has a mesh of several parts, "bigfile..." is exported to a file of several.  An
- * import takes what an export gives.
+ * FAKE_CORE_GATE exists (or until it is cancelled), "boxgate..." lets only boxes wait, "slowgate..." all
+ * queries but small ones about points.  Other names with a meaning: "nomem..." can't be created, "full..."
+ * refuses every frame, "broken..." has a device error at the first one, "bigmesh..." has a mesh of several
+ * parts, "bigfile..." is exported to a file of several.  An import takes what an export gives.
  */
 #include "vx/map.h"
 #include "vx/mesh.h"
@@ -234,10 +234,9 @@ vx_err vx_map_integrate(struct vx_map *map, const struct vx_frame *frame, struct
 
 /* ------------------------------------------------------------------ queries */
 
-static vx_err begin(struct vx_map *map, const struct vx_query_options *options, struct vx_reply *reply,
-                    struct vx_detail *detail)
+static vx_err fill_reply(struct vx_map *map, const struct vx_query_options *options, struct vx_reply *reply,
+                         struct vx_detail *detail)
 {
-    VX_TRY_RET(wait_at_gate(map, options));
     pthread_mutex_lock(&map->mutex);
     *reply = (struct vx_reply){.epoch = map->info.epoch,
                                .esdf_epoch = map->info.epoch,
@@ -248,6 +247,14 @@ static vx_err begin(struct vx_map *map, const struct vx_query_options *options, 
     if (options->min_epoch > reply->epoch)
         return vx_fail(detail, VX_E_STALE, "min_epoch", "is in the future");
     return VX_OK;
+}
+
+static vx_err begin(struct vx_map *map, const struct vx_query_options *options, struct vx_reply *reply,
+                    struct vx_detail *detail)
+{
+    VX_TRY_RET(wait_at_gate(map, options));
+    VX_TRY_RET(stand_still(map, "slowgate", options));
+    return fill_reply(map, options, reply, detail);
 }
 
 /* distance = the item's first number plus origin_m[0]; gradient = its first three. */
@@ -268,6 +275,17 @@ vx_err vx_query_points(struct vx_map *map, const struct vx_query_options *option
                        struct vx_reply *reply, struct vx_detail *detail)
 {
     VX_TRY_RET(begin(map, options, reply, detail));
+    answer_items(points, n, 3, origin_m[0], answers);
+    return VX_OK;
+}
+
+vx_err vx_query_points_now(struct vx_map *map, const struct vx_query_options *options,
+                           const double origin_m[3], const float *points, uint32_t n,
+                           struct vx_point_answer *answers, struct vx_reply *reply, struct vx_detail *detail)
+{
+    if (n > VX_NOW_POINTS || starts(map, "gated"))
+        return VX_E_UNAVAILABLE;
+    VX_TRY_RET(fill_reply(map, options, reply, detail));
     answer_items(points, n, 3, origin_m[0], answers);
     return VX_OK;
 }

@@ -7,7 +7,7 @@ target_link_libraries(vxd_peer PUBLIC vx_wire PkgConfig::ZMQ PkgConfig::CHECK)
 add_executable(voxeld_fake ${CMAKE_SOURCE_DIR}/daemon/src/main.c ${CMAKE_CURRENT_SOURCE_DIR}/support/fake_core.c)
 target_link_libraries(voxeld_fake PRIVATE vx_daemon)
 
-foreach(topic session maps files frames queries hostile process)
+foreach(topic session maps files frames queries small hostile process)
   vx_test(test_daemon_${topic} LABELS system TIMEOUT 120 LIBS vxd_peer
     ENVIRONMENT TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/tsan.supp
     SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/system/daemon/test_${topic}.c)

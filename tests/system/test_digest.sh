@@ -3,7 +3,7 @@
 #
 #   test_digest.sh generated|real|cuda|daemon BIN_DIR ROOT
 #
-# generated: cpu with 1 and 2 threads and guard, on rendered workloads; pinned by tests/golden/digests.txt
+# generated: cpu with 1 and 2 threads, each instruction set (cpu-NAME) and guard, on rendered workloads; pinned by tests/golden/digests.txt
 # real:      the same on recorded data (VOXELD_TEST_DATA, or ../shared/data beside the checkout)
 # cuda:      the GPU against cpu, on both; with the variants written for CUDA and without (cuda-plain)
 # daemon:    play into a running voxeld against bench_integrate
@@ -34,10 +34,13 @@ fail() {
 
 # Digest of a workload: PATH VOXEL_M MODE FRAMES BACKEND THREADS [OPTION...].  Fails when bench_integrate does.
 digest_of() {
-    local line tuned=1
-    [ "$5" != cuda-plain ] || tuned=0
-    line=$(VOXELD_CUDA_TUNED=$tuned "$bin/bench_integrate" --workload "$1" --voxel "$2" --mode "$3" --frames "$4" \
-        --backend "${5%-plain}" --threads "$6" --repeat 0 "${@:7}" 2>"$work/bench.log") || return 1
+    local line switches=()
+    case $5 in
+        cuda-plain) switches=(VOXELD_CUDA_TUNED=0) ;;
+        cpu-*) switches=("VOXELD_CPU_SET=${5#cpu-}") ;;
+    esac
+    line=$(env "${switches[@]}" "$bin/bench_integrate" --workload "$1" --voxel "$2" --mode "$3" --frames "$4" \
+        --backend "${5%%-*}" --threads "$6" --repeat 0 "${@:7}" 2>"$work/bench.log") || return 1
     sed -n 's/.*"digest":"\([0-9a-f]\{64\}\)".*/\1/p' <<<"$line"
 }
 
@@ -73,7 +76,6 @@ need_data() {
 }
 
 generated() { # BACKEND:THREADS...
-    render
     compare room-5cm "$work/room.vxwl" 0.05 tsdf 6 "$@"
     compare street-20cm "$work/street.vxwl" 0.2 tsdf 4 "$@"
     compare room-noisy-2cm "$work/noisy.vxwl" 0.02 tsdf 3 "$@"
@@ -117,7 +119,16 @@ through_daemon() { # NAME PATH VOXEL_M MODE FRAMES [OPTION...], which bench_inte
 
 case $mode in
     generated)
-        generated cpu:1 cpu:2 guard:2
+        render
+        sets=()
+        for set in baseline avx2 avx512; do
+            if digest_of "$work/room.vxwl" 0.05 tsdf 1 "cpu-$set" 1 >/dev/null; then
+                sets+=("cpu-$set:2")
+            else
+                echo "SKIP: $set: $(tail -n 1 "$work/bench.log")"
+            fi
+        done
+        generated cpu:1 cpu:2 "${sets[@]}" guard:2
         check_golden
         ;;
     real)

@@ -30,7 +30,7 @@ done
 LD_LIBRARY_PATH=$library "$work/wall" "$work"
 # The Python client, where its modules are.
 python=$prefix/share/voxeld/python
-[ -f "$python/voxeld.py" ] && [ -f "$python/voxeld.desc" ]
+[ -f "$python/voxeld/__init__.py" ] && [ -f "$python/voxeld/voxeld.desc" ]
 for program in python3 /usr/bin/python3; do
     "$program" -c 'import zmq, numpy, google.protobuf' 2>/dev/null || continue
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$python VOXELD_IPC_DIR=$work "$program" -c 'import voxeld; print(voxeld.Client().server)'

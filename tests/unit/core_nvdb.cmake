@@ -9,6 +9,7 @@ foreach(backend cpu guard cuda)
   endif()
   vx_test(core_nvdb_${backend} LABELS ${labels} SOURCES unit/core/test_nvdb.c LIBS vx_nvdb_case ARGS ${backend} 2)
   target_compile_definitions(core_nvdb_${backend} PRIVATE SOURCE_ROOT="${CMAKE_SOURCE_DIR}")
+  vx_test(core_weighting_${backend} LABELS ${labels} SOURCES unit/core/test_weighting.c LIBS vx_nvdb_case ARGS ${backend} 2)
 endforeach()
 # NanoVDB's own walker, where its header is there; a skip with words where it is not.
 vx_test(core_pnanovdb LABELS unit SOURCES unit/core/test_pnanovdb.c LIBS vx_nvdb_case)

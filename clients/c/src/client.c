@@ -35,6 +35,7 @@ vx_err vxc_connect(const char *ipc_dir, const struct vxc_connect_options *option
     client->connect_timeout_ms =
         options->connect_timeout_ms ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
     vxc_set_timeout(client, options->timeout_ms);
+    client->spin_us = options->spin_us;
     client->next_req_id = 1;
     client->limits = (struct vxc__limits){VXW_FRAME_MAX_BYTES, VXW_PART_MAX_BYTES, 1u << 20};
     for (int i = 0; i < VXC__N_PLACES; i++) {

@@ -195,6 +195,13 @@ static bool receive_frame(void *socket, zmq_msg_t *frame, bool *more)
     return true;
 }
 
+bool vxc__endpoint_readable(struct vxc__endpoint *endpoint)
+{
+    int events = 0;
+    size_t n = sizeof events;
+    return zmq_getsockopt(endpoint->socket, ZMQ_EVENTS, &events, &n) == 0 && (events & ZMQ_POLLIN);
+}
+
 static vx_err decode(zmq_msg_t *first, zmq_msg_t *second, struct vxc__message *message,
                      struct vx_detail *detail)
 {

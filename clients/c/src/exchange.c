@@ -241,12 +241,25 @@ fail:
     return err;
 }
 
+/* Looks for the answer without sleeping, for as long as the caller allowed since the request was sent. */
+static bool spin(const struct vxc__exchange *x, uint64_t sent_us)
+{
+    const uint32_t most_us = x->endpoint->client->spin_us;
+    if (!most_us || x->endpoint->place != VXC__QUERY)
+        return false;
+    while (vxc__now_us() - sent_us < most_us)
+        if (vxc__endpoint_readable(x->endpoint))
+            return true;
+    return false;
+}
+
 /* Until the answer is whole, or something ends the wait. */
 static vx_err await(struct vxc__exchange *x, uint32_t timeout_ms, struct vx_detail *detail)
 {
     struct vxc_client *client = x->endpoint->client;
     const uint32_t n_lost = x->endpoint->n_lost;
     uint64_t seen = x->progress, since = vxc__now_ms();
+    const uint64_t sent_us = vxc__now_us();
     for (;;) {
         VX_TRY_RET(vxc__dispatch(client, detail));
         if (x->done && x->refused)
@@ -273,7 +286,8 @@ static vx_err await(struct vxc__exchange *x, uint32_t timeout_ms, struct vx_deta
             cancel(x);
             return vx_fail(detail, VX_E_DEADLINE, "", "the daemon did not answer within %u ms", timeout_ms);
         }
-        vxc__wait(client, SLICE_MS);
+        if (!spin(x, sent_us))
+            vxc__wait(client, SLICE_MS);
     }
 }
 

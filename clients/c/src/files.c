@@ -55,6 +55,7 @@ vx_err vxc_map_import(struct vxc_client *client, const char *name, const struct 
     params.sweep_words = p->sweep_words;
     params.colour = p->colour;
     params.label = p->label;
+    params.weighting = (Voxeld__V1__Weighting)p->weighting;
     body.map = vxc__bytes_of(name);
     body.file_bytes = options->n_bytes;
     body.params = &params;

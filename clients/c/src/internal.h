@@ -38,7 +38,7 @@ struct vxc_client {
     char ipc_dir[108];
     char name[65];
     char server[65];
-    uint32_t connect_timeout_ms, timeout_ms;
+    uint32_t connect_timeout_ms, timeout_ms, spin_us;
     uint64_t next_req_id;
     uint32_t n_monitors; /* opened so far */
     struct vxc__limits limits;
@@ -108,6 +108,8 @@ vx_err vxc__endpoint_send_all(struct vxc__endpoint *endpoint, vxw_header *header
  * VX_E_NOMEM. */
 vx_err vxc__endpoint_receive(struct vxc__endpoint *endpoint, struct vxc__message *message, bool *got,
                              struct vx_detail *detail);
+/* True when a message waits. */
+bool vxc__endpoint_readable(struct vxc__endpoint *endpoint);
 void vxc__message_fini(struct vxc__message *message);
 /* Waits for something on any socket, at most timeout_ms, and notices lost connections. */
 void vxc__wait(struct vxc_client *client, int timeout_ms);

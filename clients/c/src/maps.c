@@ -71,6 +71,10 @@ static void params_of(const Voxeld__V1__MapParams *in, struct vxc_map_params *ou
     out->sweep_words = in->sweep_words;
     out->colour = in->colour;
     out->label = in->label;
+    out->weighting = in->weighting == VOXELD__V1__WEIGHTING__WEIGHTING_CONSTANT ? VXC_WEIGHT_CONSTANT
+                     : in->weighting == VOXELD__V1__WEIGHTING__WEIGHTING_INVERSE_SQUARE
+                         ? VXC_WEIGHT_INVERSE_SQUARE
+                         : VXC_WEIGHT_DEFAULT;
 }
 
 void vxc__memory_of(const Voxeld__V1__MapMemory *in, struct vxc_map_memory *out)
@@ -159,6 +163,7 @@ vx_err vxc_map_create(struct vxc_client *client, const char *name, const struct 
     values.sweep_words = params->sweep_words;
     values.colour = params->colour;
     values.label = params->label;
+    values.weighting = (Voxeld__V1__Weighting)params->weighting; /* the daemon refuses unknown ones */
     body.map = vxc__bytes_of(name);
     body.params = &values;
     header.body_case = VOXELD__V1__HEADER__BODY_MAP_CREATE;

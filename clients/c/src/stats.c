@@ -5,7 +5,7 @@
 
 static const char *work_name(Voxeld__V1__Work work)
 {
-    static const char *const names[] = {"other", "frame", "points", "spheres", "rays", "mesh"};
+    static const char *const names[] = {"other", "frame", "points", "spheres", "rays", "mesh", "planning"};
     return (unsigned)work < sizeof names / sizeof *names ? names[work] : names[0];
 }
 
@@ -27,8 +27,19 @@ static bool copy_latencies(Voxeld__V1__Latency **in, size_t n, struct vxc_latenc
         return false;
     for (*n_out = 0; *n_out < n; ++*n_out) {
         const Voxeld__V1__Latency *from = in[*n_out];
-        (*out)[*n_out] = (struct vxc_latency){work_name(from->work), from->n,      from->mean_us,
-                                              from->p50_us,          from->p99_us, from->max_us};
+        (*out)[*n_out] = (struct vxc_latency){.work = work_name(from->work),
+                                              .n = from->n,
+                                              .mean_us = from->mean_us,
+                                              .p50_us = from->p50_us,
+                                              .p99_us = from->p99_us,
+                                              .max_us = from->max_us,
+                                              .wait_p50_us = from->wait_p50_us,
+                                              .wait_p99_us = from->wait_p99_us,
+                                              .run_p50_us = from->run_p50_us,
+                                              .run_p99_us = from->run_p99_us,
+                                              .reply_p50_us = from->reply_p50_us,
+                                              .reply_p99_us = from->reply_p99_us,
+                                              .n_at_once = from->n_at_once};
     }
     return true;
 }

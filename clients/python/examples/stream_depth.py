@@ -56,7 +56,7 @@ def main():
     parser.add_argument("--intrinsics", default="260,260,159.5,119.5", help="FX,FY,CX,CY in pixels")
     parser.add_argument("--units", type=float, default=1000, help="of a PNG's depths, a metre; default 1000")
     parser.add_argument("--query", default="0.5,0,1.4", help="X,Y,Z of a point to ask about")
-    parser.add_argument("--mesh", help="PLY or .glb file to write (needs voxelctl)")
+    parser.add_argument("--mesh", help="PLY file to write")
     o = parser.parse_args()
     fx, fy, cx, cy = (float(v) for v in o.intrinsics.split(","))
     frames = images(o.folder) if o.folder else synthetic()
@@ -73,7 +73,7 @@ def main():
         state = ("unknown", "free", "occupied")[answer.state[0]]
         print(f"{place} is {state}, {answer.distance_m[0]:.3f} m from a surface, gradient {answer.gradient[0].round(2)}")
         if o.mesh:
-            client.mesh(o.map, o.mesh)
+            client.mesh(o.map).save(o.mesh)
             print(f"{o.mesh} is written")
 
 

@@ -17,12 +17,19 @@ struct vx_map;
 
 enum vx_mode { VX_TSDF = 0, VX_OCCUPANCY = 1 };
 
+/* What a reading of a depth image weighs in a TSDF map; a LiDAR's ray weighs 1 in both. */
+enum vx_weighting {
+    VX_WEIGHT_INVERSE_SQUARE = 0, /* by the noise of depth cameras: 16 up to 1 m, 1 from 4 m on */
+    VX_WEIGHT_CONSTANT = 1        /* 1 */
+};
+
 enum { VX_NAME_MAX = 64 };
 
 struct vx_map_params {
     double voxel_size_m; /* edge of a voxel, 1e-4 .. 100 */
     double origin_m[3];  /* world position of voxel (0,0,0)'s lower corner */
     enum vx_mode mode;
+    enum vx_weighting weighting;
     double truncation_voxels;   /* TSDF: half width of the band, 1 .. 16; default 3 */
     double esdf_max_distance_m; /* R: distances saturate here; 0 = 10 voxels; at most 63 voxels */
     /* Decay: evidence halves in this much sensor time, 0.01 .. 1e5; 0 = never.  What has none left is
@@ -158,7 +165,8 @@ struct vx_frame {
     const uint8_t
         *mask; /* depth: [height][width] 0 = not used; NULL: all are.  What is not used counts as 0 */
     /* depth: [height][width] 0 .. VX_MAX_WEIGHT, how much a pixel counts; NULL: 1.  0 = not used, as in
-     * `mask`. TSDF: what it saw weighs so many times as much, rounded, 1 .. 255; without weights 1 .. 16. */
+     * `mask`. TSDF: what it saw weighs so many times as much as the map's weighting says, rounded, 1 .. 255.
+     */
     const float *weight;
     enum vx_encoding encoding;
     double units_per_m; /* VX_U16; 1e-6 .. 1e9 */

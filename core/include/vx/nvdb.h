@@ -69,6 +69,7 @@ struct vx_nvdb_import {
     const char *channel; /* which blind data holds the values of an index grid; NULL or "" = the only one */
     float weight;        /* of voxels that come without one, 0 .. 255 */
     bool has_mode;       /* params.mode is the caller's word; else the file decides, then TSDF */
+    bool has_weighting;  /* so is params.weighting; else the file decides, then params.weighting */
     /* Truncation, distances, budget and limit of the new map; voxel size and origin come from the file.
      * truncation_voxels 0: from the file, else 3.  esdf_max_distance_m 0: from the file, else 10 voxels. */
     struct vx_map_params params;

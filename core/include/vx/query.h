@@ -57,6 +57,18 @@ vx_err vx_query_points(struct vx_map *map, const struct vx_query_options *option
                        const float *points, uint32_t n, struct vx_point_answer *answers,
                        struct vx_reply *reply, struct vx_detail *detail);
 /*
+ * The same answers where nothing need be waited for but one launch over a small batch: nobody brings the
+ * field up to date just now, and it is new enough as it is (of the newest epoch, or by esdf_period_ns).
+ * Neither a long query nor a digest under way is in the way. Errors: VX_E_UNAVAILABLE it is not so, or n is
+ * above VX_NOW_POINTS: nothing has happened, ask vx_query_points; else as vx_query_points.  Thread: any,
+ * beside the writer and other queries; takes some tens of microseconds on a GPU, below a millisecond on a
+ * CPU.
+ */
+enum { VX_NOW_POINTS = 2048 };
+vx_err vx_query_points_now(struct vx_map *map, const struct vx_query_options *options,
+                           const double origin_m[3], const float *points, uint32_t n,
+                           struct vx_point_answer *answers, struct vx_reply *reply, struct vx_detail *detail);
+/*
  * Spheres: [n][4] float32 x, y, z, radius.  distance_m is that of the centre minus the radius (clearance).
  * Errors: as points; VX_E_INVALID a radius that is negative, not finite, or larger than R (the message says
  * R).

@@ -179,20 +179,18 @@ static vx_err check_order(const struct vxd_stream *stream, const Voxeld__V1__Fra
     return VX_OK;
 }
 
+/* What needs no look at the readings. */
 static vx_err check(const struct vxd_stream *stream, struct vxd_in *in, struct vx_frame *frame,
                     struct vx_detail *detail)
 {
     const struct vxd_server *server = stream->map->server;
     if (server->stopping)
         return vx_fail(detail, VX_E_UNAVAILABLE, "", "the daemon is shutting down");
-    if (stream->map->state != VXD_MAP_LIVE)
-        return vx_fail(detail, VX_E_NOT_FOUND, "stream", "its map is being deleted");
     if (in->n_payloads < 1)
         return vx_fail(detail, VX_E_INVALID, "payloads", "a frame has one payload, and one for each channel");
+    if (stream->map->state != VXD_MAP_LIVE)
+        return vx_fail(detail, VX_E_NOT_FOUND, "stream", "its map is being deleted");
     VX_TRY_RET(check_order(stream, in->header->frame, detail));
-    for (uint32_t i = 0; i < in->n_payloads; ++i)
-        VX_TRY_RET(vxw_payload_check(in->header, i, zmq_msg_data(&in->payload[i]),
-                                     zmq_msg_size(&in->payload[i]), detail));
     VX_TRY_RET(take_frame(stream, in, frame, detail));
     VX_TRY_RET(check_channels(in, frame, detail));
     if (server->staging_bytes + payload_bytes(in) > server->config.limits.staging_bytes)
@@ -231,26 +229,24 @@ static void place_channel(const struct vxd_stream *stream, Voxeld__V1__Channel c
 }
 
 /* Copies what the frame points at: payloads and elevations. */
-static vx_err own_data(const struct vxd_stream *stream, struct vxd_frame *f, struct vxd_in *in,
-                       struct vx_detail *detail)
+static vx_err own_data(struct vxd_frame *f, struct vx_detail *detail)
 {
     struct vx_frame *frame = &f->frame;
     size_t at = 0;
-    for (uint32_t i = 0; i < in->n_payloads; ++i)
-        at += (zmq_msg_size(&in->payload[i]) + 7) / 8 * 8;
+    for (uint32_t i = 0; i < f->n_payloads; ++i)
+        at += (zmq_msg_size(&f->payload[i]) + 7) / 8 * 8;
     if (vx_device_alloc_host(f->device, at ? at : 1, &f->data) != VX_OK)
         return vx_fail(detail, VX_E_NOMEM, "payloads[0]", "no memory for the frame");
-    f->n_bytes = payload_bytes(in);
     at = 0;
-    for (uint32_t i = 0; i < in->n_payloads; ++i) {
-        size_t n = zmq_msg_size(&in->payload[i]);
+    for (uint32_t i = 0; i < f->n_payloads; ++i) {
+        size_t n = zmq_msg_size(&f->payload[i]);
         unsigned char *to = (unsigned char *)f->data + at;
-        memcpy(to, zmq_msg_data(&in->payload[i]), n);
+        memcpy(to, zmq_msg_data(&f->payload[i]), n);
         if (i == 0) {
             frame->data = to;
             frame->data_bytes = n;
         } else {
-            place_channel(stream, in->header->frame->channels[i - 1], to, frame);
+            place_channel(f->stream, f->header->frame->channels[i - 1], to, frame);
         }
         at += (n + 7) / 8 * 8;
     }
@@ -264,29 +260,71 @@ static vx_err own_data(const struct vxd_stream *stream, struct vxd_frame *f, str
     return VX_OK;
 }
 
+/* On the stage's thread: what goes through every byte of it.  Of its stream it reads what stays while it has
+ * frames here: nobody opens it (vxd_stream_is_unsettled). */
+static vx_err stage(struct vxd_frame *f)
+{
+    for (uint32_t i = 0; i < f->n_payloads; ++i)
+        VX_TRY_RET(vxw_payload_check(f->header, i, zmq_msg_data(&f->payload[i]), zmq_msg_size(&f->payload[i]),
+                                     &f->detail));
+    VX_TRY_RET(own_data(f, &f->detail));
+    return vx_frame_check(&f->frame, &f->detail);
+}
+
+static void stage_run(struct vxd_job *job)
+{
+    struct vxd_frame *f = (struct vxd_frame *)job;
+    f->err = stage(f);
+    while (f->n_payloads)
+        zmq_msg_close(&f->payload[--f->n_payloads]);
+}
+
+static void stage_done(struct vxd_job *job)
+{
+    struct vxd_frame *f = (struct vxd_frame *)job;
+    vxd_server_job_done(f->stream->map->server);
+    --f->stream->n_staging;
+    if (f->err == VX_OK)
+        f->err = check_order(f->stream, f->header->frame, &f->detail); /* others were accepted meanwhile */
+    vxw_header_free(f->header);
+    f->header = NULL;
+    if (f->err == VX_OK)
+        vxd_frame_submit(f);
+    else
+        vxd_frame_refuse(f, f->err, &f->detail);
+}
+
+/* Takes the message over, header and payloads, and sends it to the stage. */
 static vx_err accept_frame(struct vxd_session *session, struct vxd_stream *stream, struct vxd_in *in,
                            struct vx_detail *detail)
 {
+    struct vxd_server *server = stream->map->server;
     struct vxd_frame *f = calloc(1, sizeof *f);
     if (!f)
         return vx_fail(detail, VX_E_NOMEM, "", "no memory for the frame");
-    f->device = stream->map->server->device;
     vx_err err = check(stream, in, &f->frame, detail);
-    if (err == VX_OK)
-        err = own_data(stream, f, in, detail);
-    if (err == VX_OK)
-        err = vx_frame_check(&f->frame, detail);
     if (err != VX_OK) {
-        vxd_frame_free(f);
+        free(f);
         return err;
     }
+    f->device = server->device;
     f->stream = stream;
     f->serial = session->serial;
     f->req_id = in->header->req_id;
     f->seq = in->header->frame->seq;
     f->arrived_ns = in->arrived_ns;
     f->deadline_ns = vxd_in_deadline_ns(in);
-    vxd_frame_submit(f);
+    f->n_bytes = payload_bytes(in);
+    f->header = in->header;
+    in->header = NULL;
+    for (; f->n_payloads < in->n_payloads; ++f->n_payloads) {
+        zmq_msg_init(&f->payload[f->n_payloads]);
+        zmq_msg_move(&f->payload[f->n_payloads], &in->payload[f->n_payloads]);
+    }
+    vxd_frame_hold(f);
+    f->job.run = stage_run;
+    f->job.done = stage_done;
+    vxd_server_push(server, &server->stage, &f->job);
     return VX_OK;
 }
 
@@ -322,7 +360,7 @@ void vxd_verb_frame(struct vxd_server *server, struct vxd_session *session, stru
     --stream->credit_frames;
     stream->credit_bytes -= n;
     vx_err err = accept_frame(session, stream, in, &detail);
-    if (err != VX_OK) {
+    if (err != VX_OK) { /* the message is still here */
         ++stream->map->n_refused;
         vxd_stream_nack(session, stream, in->header->req_id, stream->id, wire->seq, err, &detail);
         vxd_stream_credit(stream, n);

@@ -27,7 +27,7 @@ static void answer(struct vxd_request *request)
     Voxeld__V1__MapState map;
     vxd_map_state_fill(request->map, NULL, &map);
     result.map = &map;
-    result.run_us = request->run_ns / 1000;
+    result.run_us = (request->ended_ns - request->begun_ns) / 1000;
     header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
     header.result = &result;
     vxd_request_send(request, &header);

@@ -57,7 +57,7 @@ static vx_err begin(struct create_request *c, const Voxeld__V1__MapCreate *wire)
     if (wire->params && wire->params->mode != VOXELD__V1__MAP_MODE__MAP_TSDF &&
         wire->params->mode != VOXELD__V1__MAP_MODE__MAP_OCCUPANCY)
         return vx_fail(&r->detail, VX_E_INVALID, "params.mode", "%d is no mode", (int)wire->params->mode);
-    vxd_map_take_params(&r->server->config.map_defaults, wire->params, &c->params);
+    VX_TRY_RET(vxd_map_take_params(&r->server->config.map_defaults, wire->params, &c->params, &r->detail));
     VX_TRY_RET(vxd_map_add(r->server, &wire->map, &c->map, &r->detail));
     vxd_request_submit_on(r, &c->map->lane[VXD_LANE_WRITE]);
     return VX_OK;

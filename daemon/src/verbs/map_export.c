@@ -42,7 +42,7 @@ static void answer(struct vxd_request *request)
     result.map = &map;
     result.n_voxels = e->summary.n_voxels;
     result.n_leaves = e->summary.n_leaves;
-    result.run_us = request->run_ns / 1000;
+    result.run_us = (request->ended_ns - request->begun_ns) / 1000;
     header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
     header.result = &result;
     vxd_request_send(request, &header);

@@ -89,7 +89,8 @@ static vx_err take_options(struct import_request *m, const Voxeld__V1__MapImport
     if (p && (p->voxel_size_m != 0 || p->origin_m || p->mode))
         return vx_fail(detail, VX_E_INVALID, "params",
                        "voxel size and origin come from the file, the mode from given_mode");
-    vxd_map_take_params(&m->base.server->config.map_defaults, p, &o->params);
+    VX_TRY_RET(vxd_map_take_params(&m->base.server->config.map_defaults, p, &o->params, detail));
+    o->has_weighting = p && p->weighting != VOXELD__V1__WEIGHTING__WEIGHTING_DEFAULT;
     o->params.truncation_voxels = p ? p->truncation_voxels : 0;
     o->params.esdf_max_distance_m = p ? p->esdf_max_distance_m : 0;
     o->has_mode = wire->given_mode_case == VOXELD__V1__MAP_IMPORT__GIVEN_MODE_MODE;

@@ -48,6 +48,9 @@ static void params_fill(const struct vx_map_params *params, Voxeld__V1__Vec3 *or
     out->origin_m = origin;
     out->mode =
         params->mode == VX_TSDF ? VOXELD__V1__MAP_MODE__MAP_TSDF : VOXELD__V1__MAP_MODE__MAP_OCCUPANCY;
+    out->weighting = params->weighting == VX_WEIGHT_CONSTANT
+                         ? VOXELD__V1__WEIGHTING__WEIGHTING_CONSTANT
+                         : VOXELD__V1__WEIGHTING__WEIGHTING_INVERSE_SQUARE;
     out->truncation_voxels = params->truncation_voxels;
     out->esdf_max_distance_m = params->esdf_max_distance_m;
     out->frame_budget_bytes = params->frame_budget_bytes;

@@ -67,7 +67,7 @@ void vxd_mesh_answer(struct vxd_request *request, Voxeld__V1__Result *result, co
     origin.z = origin_m[2];
     result->map = &map;
     result->mesh_origin_m = &origin;
-    result->run_us = request->run_ns / 1000;
+    result->run_us = (request->ended_ns - request->begun_ns) / 1000;
     header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
     header.result = result;
     vxd_request_send(request, &header);

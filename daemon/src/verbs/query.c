@@ -74,13 +74,14 @@ void vxd_query_answer(struct vxd_request *request)
     vxw_header header = VOXELD__V1__HEADER__INIT;
     Voxeld__V1__Result result = VOXELD__V1__RESULT__INIT;
     Voxeld__V1__MapState map;
-    if (request->reply.esdf_epoch)
-        vxd_refresh_asked(request->map);
+    struct vxd_map *asked = request->reply.esdf_epoch ? request->map : NULL; /* stays, the request does not */
     vxd_map_state_fill(request->map, &request->reply, &map);
     result.map = &map;
     result.n = q->n;
-    result.run_us = request->run_ns / 1000;
+    result.run_us = (request->ended_ns - request->begun_ns) / 1000;
     header.body_case = VOXELD__V1__HEADER__BODY_RESULT;
     header.result = &result;
     vxd_request_send(request, &header);
+    if (asked)
+        vxd_refresh_asked(asked);
 }

@@ -10,6 +10,13 @@ static vx_err run(struct vxd_request *request)
         request->map->core, &q->options, q->origin_m, q->n ? (const float *)request->body->data : NULL, q->n,
         (struct vx_point_answer *)request->answer->data, &request->reply, &request->detail);
 }
+static vx_err run_at_once(struct vxd_request *request)
+{
+    struct vxd_query *q = (struct vxd_query *)request;
+    return vx_query_points_now(
+        request->map->core, &q->options, q->origin_m, q->n ? (const float *)request->body->data : NULL, q->n,
+        (struct vx_point_answer *)request->answer->data, &request->reply, &request->detail);
+}
 static vx_err run_unknown(struct vxd_request *request)
 {
     struct vxd_query *q = (struct vxd_query *)request;
@@ -23,6 +30,7 @@ static const struct vxd_request_ops ops = {
     .lane = VXD_LANE_QUERY,
     .work = VOXELD__V1__WORK__WORK_POINTS,
     .run = run,
+    .run_at_once = run_at_once,
     .answer = vxd_query_answer,
 };
 static const struct vxd_request_ops unknown_ops = {

@@ -65,12 +65,13 @@ static Voxeld__V1__CodeCount **codes_fill(struct report *r, const uint64_t n[VXD
     return first;
 }
 
-static Voxeld__V1__Latency **latencies_fill(struct report *r, const struct vxd_hist hist[VXD_N_WORK],
+static Voxeld__V1__Latency **latencies_fill(struct report *r, const struct vxd_latency latency[VXD_N_WORK],
                                             size_t *n_out)
 {
     Voxeld__V1__Latency **first = &r->latency_list[r->n_latencies];
     for (int work = 0; work < VXD_N_WORK; ++work) {
-        const struct vxd_hist *h = &hist[work];
+        const struct vxd_latency *from = &latency[work];
+        const struct vxd_hist *h = &from->all;
         if (!h->n)
             continue;
         Voxeld__V1__Latency *l = &r->latencies[r->n_latencies];
@@ -81,6 +82,13 @@ static Voxeld__V1__Latency **latencies_fill(struct report *r, const struct vxd_h
         l->p50_us = (double)vxd_hist_quantile(h, 0.5);
         l->p99_us = (double)vxd_hist_quantile(h, 0.99);
         l->max_us = (double)h->max;
+        l->wait_p50_us = (double)vxd_hist_quantile(&from->wait, 0.5);
+        l->wait_p99_us = (double)vxd_hist_quantile(&from->wait, 0.99);
+        l->run_p50_us = (double)vxd_hist_quantile(&from->run, 0.5);
+        l->run_p99_us = (double)vxd_hist_quantile(&from->run, 0.99);
+        l->reply_p50_us = (double)vxd_hist_quantile(&from->reply, 0.5);
+        l->reply_p99_us = (double)vxd_hist_quantile(&from->reply, 0.99);
+        l->n_at_once = from->n_at_once;
         r->latency_list[r->n_latencies++] = l;
         ++*n_out;
     }
@@ -141,7 +149,7 @@ static void map_fill(struct report *r, const struct vxd_map *map, const struct v
     m->memory = &r->memories[r->body.n_maps];
     m->n_waiting_frames = map->n_waiting_frames;
     m->n_waiting_requests = map->n_requests - 1; /* this one holds it, too */
-    m->latencies = latencies_fill(r, map->hist, &m->n_latencies);
+    m->latencies = latencies_fill(r, map->latency, &m->n_latencies);
     r->map_list[r->body.n_maps++] = m;
     for (const struct vxd_stream *s = map->streams; s; s = s->next)
         stream_fill(r, s);
@@ -194,7 +202,7 @@ static void report_fill(struct report *r, const struct stats_request *s)
     for (uint32_t i = 0; i < s->n_maps; ++i)
         if (s->errs[i] == VX_OK)
             map_fill(r, s->maps[i], &s->infos[i]);
-    r->body.latencies = latencies_fill(r, server->hist, &r->body.n_latencies);
+    r->body.latencies = latencies_fill(r, server->latency, &r->body.n_latencies);
     r->body.errors = codes_fill(r, server->n_errors, &r->body.n_errors);
     r->body.ended = codes_fill(r, server->n_ended, &r->body.n_ended);
     r->body.n_bad_messages = server->n_bad_messages;

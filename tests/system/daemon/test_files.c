@@ -289,6 +289,13 @@ static void edit_bad_weight(Voxeld__V1__MapImport *m)
     m->given_weight_case = VOXELD__V1__MAP_IMPORT__GIVEN_WEIGHT_WEIGHT;
     m->weight = 256;
 }
+static void edit_weighting(Voxeld__V1__MapImport *m)
+{
+    static Voxeld__V1__MapParams p;
+    voxeld__v1__map_params__init(&p);
+    p.weighting = (Voxeld__V1__Weighting)-1;
+    m->params = &p;
+}
 static void edit_grid(Voxeld__V1__MapImport *m)
 {
     static uint8_t long_name[300];
@@ -305,11 +312,9 @@ START_TEST(import_refused)
     static const struct {
         void (*edit)(Voxeld__V1__MapImport *);
         const char *field;
-    } cases[] = {{edit_origin, "params"},
-                 {edit_mode, "mode"},
-                 {edit_bad_weight, "weight"},
-                 {edit_grid, "grid"},
-                 {edit_size, "file_bytes"}};
+    } cases[] = {{edit_origin, "params"},     {edit_mode, "mode"},
+                 {edit_bad_weight, "weight"}, {edit_weighting, "params.weighting"},
+                 {edit_grid, "grid"},         {edit_size, "file_bytes"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         vxd_peer_expect_error(&admin, send_import(&admin, "m", SMALL, cases[i].edit),
                               VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, cases[i].field);

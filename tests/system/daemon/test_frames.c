@@ -13,6 +13,7 @@ static struct vxd_peer admin, ingest;
 static void set_up(void)
 {
     fake_gate_shut();
+    proc.yaml = NULL; /* a test may have had its own */
     vxd_proc_start(&proc, "voxeld_fake", NULL);
     vxd_peer_hello(&admin, &proc, "admin");
     vxd_peer_hello(&ingest, &proc, "ingest");
@@ -424,6 +425,170 @@ START_TEST(range_images_carry_elevations)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ while frames are checked and copied */
+
+enum { WIDE = 640, HIGH = 400 };
+static float image[WIDE * HIGH]; /* 1 MB: it takes a while */
+
+static uint64_t send_image(struct vxd_peer *peer, uint64_t stream, uint64_t seq, bool spoilt)
+{
+    struct vxd_depth_frame f;
+    Voxeld__V1__Payload declared, *list[1] = {&declared};
+    uint8_t prelude[VXW_PRELUDE_BYTES], *bytes;
+    size_t n;
+    vxd_depth_frame_init(&f, stream, seq);
+    f.pinhole.width = WIDE;
+    f.pinhole.height = HIGH;
+    vxw_payload_declare(image, sizeof image, &declared);
+    declared.crc32c ^= spoilt;
+    f.header.session.data = peer->session;
+    f.header.session.len = sizeof peer->session;
+    f.header.req_id = peer->next_req++;
+    f.header.payloads = list;
+    f.header.n_payloads = 1;
+    ck_assert_int_eq(vxw_header_pack(&f.header, prelude, &bytes, &n, NULL), VX_OK);
+    vxd_peer_send_raw(peer, (const void *const[]){prelude, bytes, image},
+                      (const size_t[]){sizeof prelude, n, sizeof image}, 3);
+    free(bytes);
+    return f.header.req_id;
+}
+
+/* One whose checksum is wrong is refused and leaves its seq to be used again; its neighbours are taken. */
+START_TEST(a_spoilt_frame_among_others)
+{
+    static const struct {
+        uint64_t seq;
+        bool spoilt;
+        Voxeld__V1__Code code;
+    } sent[] = {{1, false, 0},
+                {2, true, VOXELD__V1__CODE__CODE_INVALID_ARGUMENT},
+                {2, false, 0},
+                {2, false, VOXELD__V1__CODE__CODE_OUT_OF_ORDER}};
+    uint64_t req[4];
+    int n_credits = 0;
+    vxd_peer_open_stream(&ingest, "m", 1, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
+    for (int i = 0; i < 4; ++i)
+        req[i] = send_image(&ingest, 1, sent[i].seq, sent[i].spoilt);
+    for (int i = 0, n = 0; n < 4 || n_credits < 4;) {
+        struct vxd_got got = vxd_peer_get(&ingest);
+        if (got.header->body_case == VOXELD__V1__HEADER__BODY_CREDIT) {
+            n_credits += (int)got.header->credit->frames;
+            vxd_got_free(&got);
+            continue;
+        }
+        for (i = 0; i < 4 && req[i] != got.header->req_id; ++i)
+            ;
+        ck_assert_int_lt(i, 4);
+        if (sent[i].code) {
+            ck_assert_int_eq(got.header->body_case, VOXELD__V1__HEADER__BODY_NACK);
+            ck_assert_int_eq(got.header->nack->error->code, sent[i].code);
+        } else {
+            ck_assert_int_eq(got.header->body_case, VOXELD__V1__HEADER__BODY_ACK);
+            ck_assert_uint_eq(got.header->ack->map->epoch, sent[i].seq);
+        }
+        vxd_got_free(&got);
+        ++n;
+    }
+    ck_assert(vxd_peer_is_quiet(&ingest));
+}
+END_TEST
+
+/* Says BYE behind frames that nobody has looked at yet. */
+static void leave_in_a_hurry(struct vxd_peer *peer)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__Bye bye = VOXELD__V1__BYE__INIT;
+    header.body_case = VOXELD__V1__HEADER__BODY_BYE;
+    header.bye = &bye;
+    vxd_peer_send(peer, &header, NULL, 0);
+}
+
+/* Who takes a stream up is told a last seq that holds: the next frame is neither refused nor one too many. */
+START_TEST(a_stream_changes_hands_in_a_hurry)
+{
+    enum { ROUNDS = 40 };
+    uint64_t seq = 0;
+    for (int round = 0; round < ROUNDS; ++round) {
+        struct vxd_peer first, second;
+        uint64_t sent = seq, req;
+        vxd_peer_hello(&first, &proc, "ingest");
+        vxd_peer_hello(&second, &proc, "ingest");
+        vxd_peer_open_stream(&first, "m", 7, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
+        while (sent < seq + 3)
+            send_image(&first, 7, ++sent, false);
+        leave_in_a_hurry(&first);
+        vxw_header header = VOXELD__V1__HEADER__INIT;
+        Voxeld__V1__OpenStream open = VOXELD__V1__OPEN_STREAM__INIT;
+        open.stream = 7;
+        open.map = vxd_bytes("m");
+        open.sensor = VOXELD__V1__SENSOR__SENSOR_DEPTH;
+        header.body_case = VOXELD__V1__HEADER__BODY_OPEN_STREAM;
+        header.open_stream = &open;
+        struct vxd_got got;
+        do { /* until the other has left */
+            header.req_id = 0;
+            req = vxd_peer_send(&second, &header, NULL, 0);
+            got = vxd_peer_get(&second);
+            seq = got.header->body_case == VOXELD__V1__HEADER__BODY_STREAM_OK
+                      ? got.header->stream_ok->last_seq
+                      : 0;
+            ck_assert_uint_eq(got.header->req_id, req);
+            vxd_got_free(&got);
+        } while (!seq);
+        ck_assert_uint_eq(seq, sent); /* all of them came before the BYE */
+        req = send_image(&second, 7, ++seq, false);
+        do
+            got = vxd_peer_get(&second);
+        while (got.header->body_case == VOXELD__V1__HEADER__BODY_CREDIT && (vxd_got_free(&got), true));
+        ck_assert_int_eq(got.header->body_case, VOXELD__V1__HEADER__BODY_ACK);
+        ck_assert_uint_eq(got.header->req_id, req);
+        ck_assert_uint_eq(got.header->ack->map->epoch, seq);
+        vxd_got_free(&got);
+        leave_in_a_hurry(&second);
+        bool left;
+        do { /* the stream is free again */
+            got = vxd_peer_get(&second);
+            left = got.header->body_case == VOXELD__V1__HEADER__BODY_BYE;
+            vxd_got_free(&got);
+        } while (!left);
+        vxd_peer_close(&first);
+        vxd_peer_close(&second);
+    }
+}
+END_TEST
+
+/* A map that is deleted while its frames are on the way: each is answered, the deletion too. */
+START_TEST(a_map_goes_under_its_frames)
+{
+    enum { ROUNDS = 30 };
+    for (int round = 0; round < ROUNDS; ++round) {
+        vxw_header header = VOXELD__V1__HEADER__INIT;
+        Voxeld__V1__MapDelete body = VOXELD__V1__MAP_DELETE__INIT;
+        struct vxd_peer peer;
+        vxd_peer_map_create(&admin, "short", 0.1);
+        vxd_peer_hello(&peer, &proc, "ingest");
+        vxd_peer_open_stream(&peer, "short", 1, VOXELD__V1__SENSOR__SENSOR_DEPTH, NULL);
+        for (uint64_t seq = 1; seq <= 4; ++seq)
+            send_image(&peer, 1, seq, seq == 3);
+        body.map = vxd_bytes("short");
+        header.body_case = VOXELD__V1__HEADER__BODY_MAP_DELETE;
+        header.map_delete = &body;
+        const uint64_t req = vxd_peer_send(&admin, &header, NULL, 0);
+        struct vxd_got got = vxd_peer_get(&admin);
+        ck_assert_uint_eq(got.header->req_id, req);
+        ck_assert_int_ne(got.header->body_case, VOXELD__V1__HEADER__BODY_ERROR);
+        vxd_got_free(&got);
+        for (int n = 0; n < 4;) {
+            got = vxd_peer_get(&peer);
+            n += got.header->body_case == VOXELD__V1__HEADER__BODY_ACK ||
+                 got.header->body_case == VOXELD__V1__HEADER__BODY_NACK;
+            vxd_got_free(&got);
+        }
+        vxd_peer_close(&peer);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("daemon frames");
@@ -442,6 +607,9 @@ int main(void)
     tcase_add_test(tc, open_refusals);
     tcase_add_test(tc, model_must_fit_the_stream);
     tcase_add_test(tc, range_images_carry_elevations);
+    tcase_add_test(tc, a_spoilt_frame_among_others);
+    tcase_add_test(tc, a_stream_changes_hands_in_a_hurry);
+    tcase_add_test(tc, a_map_goes_under_its_frames);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

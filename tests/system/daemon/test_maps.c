@@ -128,6 +128,11 @@ static void edit_mode(Voxeld__V1__MapParams *p)
     p->mode = (Voxeld__V1__MapMode)9;
 }
 
+static void edit_weighting(Voxeld__V1__MapParams *p)
+{
+    p->weighting = (Voxeld__V1__Weighting)3;
+}
+
 START_TEST(create_refusals)
 {
     char long_name[66];
@@ -142,6 +147,8 @@ START_TEST(create_refusals)
                           "voxel_size_m");
     vxd_peer_expect_error(&admin, send_create("m", 0.1, edit_mode), VOXELD__V1__CODE__CODE_INVALID_ARGUMENT,
                           "params.mode");
+    vxd_peer_expect_error(&admin, send_create("m", 0.1, edit_weighting),
+                          VOXELD__V1__CODE__CODE_INVALID_ARGUMENT, "params.weighting");
     vxd_peer_expect_error(&admin, send_create("nomem", 0.1, NULL), VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED,
                           "limit_bytes");
     char names[8][65];

@@ -2,6 +2,8 @@
 #include "fake_gate.h"
 #include "vxd_peer.h"
 
+#include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@ static struct vxd_proc proc;
 static void set_up(void)
 {
     fake_gate_shut();
+    proc.yaml = NULL; /* a test may have had its own */
     vxd_proc_start(&proc, "voxeld_fake", NULL);
 }
 
@@ -226,6 +229,105 @@ START_TEST(options)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ a processor for questions */
+
+/* The first processor that this process may run on, and how many there are. */
+static int first_cpu(int *n_cpus)
+{
+    cpu_set_t set;
+    int cpu = 0;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof set, &set), 0);
+    *n_cpus = CPU_COUNT(&set);
+    while (!CPU_ISSET(cpu, &set))
+        ++cpu;
+    return cpu;
+}
+
+/* Processors of the thread of that name of the daemon (NULL: of its first thread). */
+static int cpus_of(const char *name, int *first)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)proc.pid);
+    DIR *tasks = opendir(path);
+    ck_assert_ptr_nonnull(tasks);
+    int n = 0;
+    for (struct dirent *d; (d = readdir(tasks)) && !n;) {
+        char comm[32] = "", file[400];
+        cpu_set_t set;
+        const int tid = atoi(d->d_name);
+        snprintf(file, sizeof file, "%s/%s/comm", path, d->d_name);
+        FILE *f = fopen(file, "r");
+        if (!f || !tid)
+            continue;
+        ck_assert_ptr_nonnull(fgets(comm, sizeof comm, f));
+        fclose(f);
+        comm[strcspn(comm, "\n")] = 0;
+        if (name ? strcmp(comm, name) : tid != proc.pid)
+            continue;
+        ck_assert_int_eq(sched_getaffinity(tid, sizeof set, &set), 0);
+        n = CPU_COUNT(&set);
+        for (*first = 0; !CPU_ISSET(*first, &set);)
+            ++*first;
+    }
+    closedir(tasks);
+    ck_assert_int_gt(n, 0);
+    return n;
+}
+
+/* With query_cpu the loop stays there, workers go where they want; answers are as ever. */
+START_TEST(questions_have_a_processor)
+{
+    static char yaml[96];
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__QueryPoints points = VOXELD__V1__QUERY_POINTS__INIT;
+    struct vxd_peer admin, query;
+    const float p[3] = {1, 2, 3};
+    int n_cpus, cpu = first_cpu(&n_cpus), at = -1;
+    vxd_proc_stop(&proc);
+    snprintf(yaml, sizeof yaml, "log_level: error\nquery_cpu: %d\nquery_awake_ms: 20\n", cpu);
+    proc = (struct vxd_proc){.yaml = yaml};
+    vxd_proc_start(&proc, "voxeld_fake", NULL);
+    vxd_peer_hello(&admin, &proc, "admin");
+    vxd_peer_hello(&query, &proc, "query");
+    vxd_peer_map_create(&admin, "m", 0.1);
+    points.map = vxd_bytes("m");
+    points.n = 1;
+    header.body_case = VOXELD__V1__HEADER__BODY_QUERY_POINTS;
+    header.query_points = &points;
+    for (int i = 0; i < 50; ++i, header.req_id = 0) {
+        struct vxd_got got = vxd_peer_expect(&query, VOXELD__V1__HEADER__BODY_RESULT,
+                                             vxd_peer_send(&query, &header, p, sizeof p));
+        vxd_got_free(&got);
+    }
+    ck_assert_int_eq(cpus_of(NULL, &at), 1);
+    ck_assert_int_eq(at, cpu);
+    ck_assert_int_eq(cpus_of("awake", &at), 1);
+    ck_assert_int_eq(at, cpu);
+    ck_assert_int_eq(cpus_of("query", &at), n_cpus);
+    ck_assert_int_eq(cpus_of("stage", &at), n_cpus);
+    vxd_peer_close(&admin);
+    vxd_peer_close(&query);
+    ck_assert_int_eq(vxd_proc_wait(&proc, SIGTERM), 0);
+}
+END_TEST
+
+START_TEST(processors_that_are_not_there)
+{
+    static const char *const yaml[] = {"query_cpu: 1023\n", "query_awake_ms: 5\n", "query_cpu: -1\n"};
+    char file[96], dir[96];
+    snprintf(file, sizeof file, "%s/bad.yaml", proc.base);
+    snprintf(dir, sizeof dir, "%s/other", proc.base);
+    for (int i = 0; i < 3; ++i) {
+        FILE *f = fopen(file, "w");
+        ck_assert_ptr_nonnull(f);
+        fputs(yaml[i], f);
+        fclose(f);
+        ck_assert_int_ne(
+            vxd_proc_run("voxeld_fake", (const char *const[]){"--config", file, "--ipc-dir", dir, NULL}), 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("daemon process");
@@ -240,6 +342,8 @@ int main(void)
     tcase_add_test(tc, one_daemon_a_folder);
     tcase_add_test(tc, start_after_kill);
     tcase_add_test(tc, options);
+    tcase_add_test(tc, questions_have_a_processor);
+    tcase_add_test(tc, processors_that_are_not_there);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -193,7 +193,15 @@ START_TEST(gone_peers_make_room)
     vxd_peer_hello(&keep, &proc, "query");
     for (int i = 0; i < 200; ++i) { /* limits.sessions is 64 */
         struct vxd_peer peer;
-        vxd_peer_hello(&peer, &proc, i & 1 ? "query" : "ingest");
+        bool welcome = false;
+        vxd_peer_open(&peer, &proc, i & 1 ? "query" : "ingest");
+        while (!welcome) { /* a connection that was closed is gone a moment later */
+            send_hello(&peer, 1, 1);
+            struct vxd_got got = vxd_peer_get(&peer);
+            welcome = got.header->body_case == VOXELD__V1__HEADER__BODY_WELCOME;
+            ck_assert(welcome || got.header->error->code == VOXELD__V1__CODE__CODE_RESOURCE_EXHAUSTED);
+            vxd_got_free(&got);
+        }
         vxd_peer_close(&peer);
     }
     ck_assert(vxd_peer_is_quiet(&keep));

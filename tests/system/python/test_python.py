@@ -1,58 +1,17 @@
 """The Python client against a real daemon: the same map as voxelctl makes, answers, refusals, credits, a daemon that dies."""
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 import numpy
 
+import common
 import voxeld
-
-BUILD, ROOT = sys.argv[1:3]
-BIN = os.path.join(BUILD, "bin")
-work = tempfile.mkdtemp(prefix="voxeld-python.", dir="/tmp")
-os.environ["VOXELD_IPC_DIR"] = os.path.join(work, "ipc")
-os.mkdir(os.environ["VOXELD_IPC_DIR"], 0o750)
-n_checks, failures = 0, []
-daemon = None
-
-
-def check(good, words):
-    global n_checks
-    n_checks += 1
-    if not good:
-        failures.append(words)
-        print("FAIL:", words)
-
-
-def refused(code, pattern, call, *arguments, **named):
-    try:
-        call(*arguments, **named)
-    except (voxeld.Error, ValueError) as error:
-        got = getattr(error, "code", "ValueError")
-        check(got == code and re.search(pattern, str(error)), f"wanted {code} and '{pattern}', got {error!r}")
-    else:
-        check(False, f"{call} took what is {code}")
-
-
-def ctl(*arguments):
-    return subprocess.run([os.path.join(BIN, "voxelctl"), *arguments], capture_output=True, text=True, check=True).stdout
-
-
-def start_daemon():
-    global daemon
-    with open(os.path.join(work, "voxeld.log"), "a", encoding="utf-8") as log:
-        daemon = subprocess.Popen([os.path.join(BIN, "voxeld"), "--backend", "cpu"], stdout=log, stderr=log)
-    while True:
-        if daemon.poll() is not None:
-            sys.exit("the daemon did not start")
-        try:
-            return voxeld.Client()
-        except voxeld.Lost:
-            pass
+from common import ROOT, WORK as work, check, ctl, refused, start_daemon
 
 
 def checksums():
@@ -62,7 +21,7 @@ def checksums():
     for n in (1, 2, 255, 256, 4097, 100003, 614400):
         data = random.integers(0, 256, n, dtype=numpy.uint8).tobytes()
         half = n // 3
-        joined = voxeld._crc_shift(numpy.array([voxeld.crc32c(data[:half])], dtype=numpy.uint32), voxeld._crc_advance(n - half))
+        joined = voxeld._wire._crc_shift(numpy.array([voxeld.crc32c(data[:half])], dtype=numpy.uint32), voxeld._wire._crc_advance(n - half))
         check(voxeld.crc32c(data) == int(joined[0]) ^ voxeld.crc32c(data[half:]) or half == 0, f"CRC32C of {n} bytes")
 
 
@@ -74,8 +33,8 @@ def golden():
             name, data = line.split()[0].split("/")[0], bytes.fromhex(line.split()[1])
             if data[:4] != b"VXP1":
                 continue  # the body of STATS_REPLY
-            header = voxeld._Header.FromString(data[16:])
-            check(header.WhichOneof("body") == name and voxeld._TYPES[name] == int.from_bytes(data[6:8], "little"), f"type of {line[:40]}")
+            header = voxeld._wire.Header.FromString(data[16:])
+            check(header.WhichOneof("body") == name and voxeld._wire.TYPES[name] == int.from_bytes(data[6:8], "little"), f"type of {line[:40]}")
             check(header.SerializeToString(deterministic=True) == data[16:], f"bytes of {line[:40]}")
             n += 1
     check(n > 30, f"{n} golden messages")
@@ -167,11 +126,27 @@ def same_answers_as_voxelctl(client):
             stream.send(numpy.full((48, 64), 2, dtype=numpy.float32), (5e5, 4e6, 0, 0, 0, 0, 1), stamp_ns=i)
     far = client.query_points("far", [[5e5 + 0.1, 4e6 + 0.2, 1.75]])
     check(abs(far.distance_m[0] - 0.25) < 0.03 and abs(far.gradient[0][2] + 1) < 0.05, f"far away: {far}")
-    path = os.path.join(work, "mesh.ply")
-    client.mesh("far", path)
-    with open(path, "rb") as file:
-        check(file.read(3) == b"ply", "the mesh is no PLY")
-    refused("FAILED", "no map", client.mesh, "nosuch", path)
+    check(far.epoch == 3 and far.newest_stamp_ns == 2 and far.max_distance_m == far.map.max_distance_m > 0, f"far away: {far.map}")
+    # A point that is nowhere takes no digits from the others.
+    odd = client.query_points("far", [[5e5 + 0.1, 4e6 + 0.2, 1.75], [1e30, 0, 0], [numpy.nan, 0, 0]])
+    check(odd.distance_m[0] == far.distance_m[0], f"far away beside nowhere: {odd}")
+
+
+def weightings(client):
+    """What a reading at 1.5 m weighs, by the map."""
+    refused("BadInput", "weighting is one of default, inverse_square, constant; not 'even'", client.create_map, "x", voxel_size_m=1, weighting="even")
+    header = voxeld._wire.Header()
+    header.map_create.map = b"x"
+    header.map_create.params.voxel_size_m = 1
+    header.map_create.params.weighting = 3
+    refused("INVALID_ARGUMENT", "params.weighting", client._call, "admin", header, "map_info_reply")
+    weighting = [client.create_map(f"w{i}", 0.05, **given)["weighting"] for i, given in enumerate(({}, {"weighting": "constant"}))]
+    for i in range(2):
+        with client.stream_depth(f"w{i}", 50, 50, 31.5, 23.5) as stream:
+            stream.send(numpy.full((48, 64), 1500, dtype=numpy.uint16), numpy.eye(4))
+        weighting.append(json.loads(ctl("--json", "explain", f"w{i}", "0", "0", "1.5"))["weight"])
+        client.delete_map(f"w{i}")
+    check(weighting == ["inverse_square", "constant", 7, 1], f"weighting: {weighting}")
 
 
 def refusals(client):
@@ -180,14 +155,14 @@ def refusals(client):
     refused("ALREADY_EXISTS", "map", client.create_map, "far", voxel_size_m=0.1)
     refused("INVALID_ARGUMENT", "voxel_size_m", client.create_map, "x", voxel_size_m=-1)
     refused("STALE_EPOCH", "epoch", client.query_points, "far", [[0, 0, 0]], min_epoch=10**9)
-    refused("ValueError", "shape", client.query_points, "far", [[0, 0]])
+    refused("BadInput", "shape", client.query_points, "far", [[0, 0]])
     image = numpy.full((48, 64), 2, dtype=numpy.float32)
     stream = client.stream_depth("far", 50, 50, 31.5, 23.5)
     before = client.digest("far")
-    refused("ValueError", "shape", stream.send, image[0], numpy.eye(4))
-    refused("ValueError", "int64", stream.send, image.astype(numpy.int64), numpy.eye(4))
-    refused("ValueError", "no rotation", stream.send, image, numpy.ones((4, 4)))
-    refused("ValueError", "mask has the shape", stream.send, image, numpy.eye(4), mask=numpy.ones((3, 3)))
+    refused("BadInput", "shape", stream.send, image[0], numpy.eye(4))
+    refused("BadInput", "int64", stream.send, image.astype(numpy.int64), numpy.eye(4))
+    refused("BadInput", "no rotation", stream.send, image, numpy.ones((4, 4)))
+    refused("BadInput", "mask has the shape", stream.send, image, numpy.eye(4), mask=numpy.ones((3, 3)))
     stream.send(image, (0, 0, 0, 0, 0, 0, 2), stamp_ns=10)
     stream.send(image, (0, numpy.nan, 0, 0, 0, 0, 1), stamp_ns=10)
     refused("INVALID_ARGUMENT", "2 frames were refused", stream.flush)
@@ -258,8 +233,8 @@ def examples(client):
 def daemon_dies(client):
     image = numpy.full((48, 64), 2, dtype=numpy.float32)
     stream = client.stream_depth("far", 50, 50, 31.5, 23.5)
-    daemon.send_signal(signal.SIGKILL)
-    daemon.wait()
+    common.daemon.send_signal(signal.SIGKILL)
+    common.daemon.wait()
     try:
         for i in range(1000):
             stream.send(image, (5e5, 4e6, 0, 0, 0, 0, 1), stamp_ns=100 + i)
@@ -275,26 +250,16 @@ def daemon_dies(client):
     check(client.info("again")["frames"] == 1, "a stream after the daemon was started again")
 
 
-def main():
-    client = start_daemon()
+def main(client):
     checksums()
     golden()
     same_map_as_voxelctl(client)
     same_answers_as_voxelctl(client)
+    weightings(client)
     refusals(client)
     backpressure(client)
     examples(client)
     daemon_dies(client)
-    client.close()
-    daemon.send_signal(signal.SIGTERM)
-    check(daemon.wait() == 0, "the daemon's exit code")
 
 
-try:
-    main()
-finally:
-    if daemon is not None and daemon.poll() is None:
-        daemon.kill()
-    shutil.rmtree(work, ignore_errors=True)
-print(f"python client: {n_checks} checks, {len(failures)} failed")
-sys.exit(1 if failures else 0)
+common.run(main, "python client")

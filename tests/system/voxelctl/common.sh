@@ -1,4 +1,4 @@
-# What tests of voxelctl by shell share; sourced with `bin` set to the folder of the programs.
+# What tests of voxelctl by shell share; sourced with `bin` set to the folder of the programs, and maybe `backend` (cpu).
 # It makes $work (private, removed at the end), an ipc folder in it, and counts checks and failures.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # bin is the script's
@@ -44,7 +44,7 @@ check() { # WORDS COMMAND...
 start_daemon() {
     mkdir -p "$VOXELD_IPC_DIR"
     chmod 750 "$VOXELD_IPC_DIR"
-    "$bin/voxeld" --backend cpu >>"$work/voxeld.log" 2>&1 &
+    "$bin/voxeld" --backend "${backend:-cpu}" >>"$work/voxeld.log" 2>&1 &
     daemon=$!
     until ctl ping >/dev/null 2>&1; do
         kill -0 "$daemon" 2>/dev/null || { echo "the daemon did not start:"; cat "$work/voxeld.log"; exit 1; }

@@ -9,16 +9,6 @@ set -euo pipefail
 
 what=$1 bin=$2 root=$3 backend=${4:-cpu}
 data=${VOXELD_TEST_DATA:-$root/../shared/data}
-work=$(mktemp -d /tmp/voxelctl-nvdb.XXXXXX)
-export VOXELD_IPC_DIR=$work/ipc
-checks=0 failures=0 daemon=
-
-# shellcheck disable=SC2317 # the trap calls it
-stop() {
-    [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap stop EXIT
 
 if [ "$what" = tools ]; then
     for tool in nanovdb_validate nanovdb_convert vdb_tool; do
@@ -26,27 +16,13 @@ if [ "$what" = tools ]; then
     done
 fi
 
-ctl() { "$bin/voxelctl" "$@"; }
-ctl_from() { ctl "${@:2}" <"$1"; }                    # FILE ARGUMENTS...: the file on stdin
+# shellcheck source=tests/system/voxelctl/common.sh
+. "$root/tests/system/voxelctl/common.sh"
+
+# shellcheck disable=SC2317 # expect calls them
+ctl_from() { ctl "${@:2}" <"$1"; } # FILE ARGUMENTS...: the file on stdin
+# shellcheck disable=SC2317
 ctl_piped() { tail -c +1 "$1" | timeout 20 "$bin/voxelctl" "${@:2}"; } # the same through a pipe
-
-fail() {
-    echo "FAIL: $*"
-    failures=$((failures + 1))
-}
-
-# expect CODE PATTERN COMMAND...: exit code, and an extended regular expression on stdout and stderr together.
-expect() {
-    local code=$1 pattern=$2 got=0
-    shift 2
-    "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
-    checks=$((checks + 1))
-    if [ "$got" -ne "$code" ]; then
-        fail "$*: exit code $got instead of $code: $(head -c 400 "$work/out" "$work/err")"
-    elif ! grep -Eq -- "$pattern" "$work/out" "$work/err"; then
-        fail "$*: no '$pattern' in: $(cat "$work/out" "$work/err" | head -c 600)"
-    fi
-}
 
 same() { # WORDS A B
     checks=$((checks + 1))
@@ -57,7 +33,7 @@ same() { # WORDS A B
 
 works() { # COMMAND...
     checks=$((checks + 1))
-    "$@" >"$work/out" 2>"$work/err" </dev/null || fail "$*: $(head -c 400 "$work/err")"
+    "$@" >"$work/stdout" 2>"$work/stderr" </dev/null || fail "$*: $(head -c 400 "$work/stderr")"
 }
 
 # Vertices and triangles of a mesh: what follows the header.
@@ -68,13 +44,9 @@ json() { sed -n "s/.*\"$1\":\(\"[^\"]*\"\|[^,}]*\).*/\1/p" | tr -d '"'; }
 no_map() { expect 1 NOT_FOUND ctl map info "$1"; }
 
 start() {
-    "$bin/voxeld" --backend "$backend" >"$work/voxeld.log" 2>&1 &
-    daemon=$!
-    until ctl ping >/dev/null 2>&1; do
-        kill -0 "$daemon" 2>/dev/null || { echo "the daemon did not start:"; cat "$work/voxeld.log"; exit 1; }
-    done
+    start_daemon
     "$bin/genworkload" --scene room --frames 6 --output "$work/room.vxwl" >/dev/null 2>&1
-    ctl map create room --voxel-size 0.02 --origin 1000,-2000,3 >/dev/null
+    ctl map create room --voxel-size 0.02 --origin 1000,-2000,3 --weighting constant >/dev/null
     ctl play "$work/room.vxwl" --map room >/dev/null
     ctl map create odds --voxel-size 0.05 --mode occupancy >/dev/null
     ctl play "$work/room.vxwl" --map odds >/dev/null
@@ -91,6 +63,10 @@ verbs() {
             "$(tail -c 100000 "$work/again.nvdb" | sha256sum)"
     done
     same "origin" "$(ctl --json map info room-2 | sed -n 's/.*"origin_m":\(\[[^]]*\]\).*/\1/p')" "[1000,-2000,3]"
+    same "weighting" "$(ctl --json map info room-2 | json weighting)" constant
+    expect 0 'from' ctl map import square "$work/room.nvdb" --weighting inverse_square
+    same "another weighting" "$(ctl --json map info square | json weighting)" inverse_square
+    same "digest with another weighting" "$(ctl map digest room)" "$(ctl map digest square)"
     # the same bytes through a pipe, and a mesh from the copy
     ctl map export room --format nvdb -o - >"$work/piped.nvdb" 2>/dev/null
     same "piped file" "$(sha256sum <"$work/piped.nvdb")" "$(sha256sum <"$work/room.nvdb")"
@@ -107,6 +83,9 @@ verbs() {
     ctl play "$work/room.vxwl" --map room >/dev/null
     ctl play "$work/room.vxwl" --map room-2 >/dev/null
     same "digests after more frames" "$(ctl map digest room)" "$(ctl map digest room-2)"
+    ctl play "$work/room.vxwl" --map square >/dev/null
+    checks=$((checks + 1))
+    [ "$(ctl map digest room)" != "$(ctl map digest square)" ] || fail "frames weigh as before in a map that was imported with another weighting"
     # floats
     expect 0 'nvdb-float' ctl map export odds --format nvdb-float --layer occupancy -o "$work/odds.f.nvdb"
     expect 1 'mode occupancy' ctl map import f "$work/odds.f.nvdb"
@@ -156,7 +135,7 @@ tools() {
         ctl map export $map --format nvdb-float -o "$work/$map.nvdb" >/dev/null
         expect 0 ': passed' nanovdb_validate -v "$work/$map.nvdb"
         checks=$((checks + 1))
-        ! grep -q ': failed' "$work/out" "$work/err" || fail "nanovdb_validate failed on $map"
+        ! grep -q ': failed' "$work/stdout" "$work/stderr" || fail "nanovdb_validate failed on $map"
         expect 0 "$map +float" nanovdb_print "$work/$map.nvdb"
         works nanovdb_convert -f "$work/$map.nvdb" "$work/$map.vdb"
         works nanovdb_convert -f "$work/$map.vdb" "$work/$map.back.nvdb"
@@ -190,9 +169,13 @@ tools() {
 }
 
 start
-"$what"
-kill "$daemon"
-wait "$daemon" || fail "the daemon ended with $?: $(tail -n 20 "$work/voxeld.log")"
-daemon=
-echo "$checks checks, $failures failed"
-[ "$failures" -eq 0 ]
+case $what in
+    verbs) verbs ;;
+    tools) tools ;;
+    *)
+        echo "test_nvdb: verbs or tools, not '$what'" >&2
+        exit 2
+        ;;
+esac
+end_daemon
+finish "nvdb $what"

@@ -86,6 +86,12 @@ maps() {
     expect 0 'no longer protected' ctl map unprotect d --region 1
     expect 1 'NOT_FOUND' ctl map unprotect d --region 1
     check 'a hint that does not help' test -z "$(ctl map unprotect d --region 1 2>&1 | grep 'make it with')"
+    expect 0 'truncation 3 voxels, weighting inverse_square' ctl map info d
+    expect 2 'is inverse_square or constant, not' ctl map create even --voxel-size 0.1 --weighting even
+    expect 0 '"weighting":"constant"' ctl --json map create even --voxel-size 0.1 --weighting constant
+    expect 0 'truncation 3 voxels, weighting constant' ctl map info even
+    expect 0 'is gone' ctl map delete even
+    expect 2 'takes no option --weighting' ctl map export d --format nvdb -o "$work/no.nvdb" --weighting constant
     expect 0 '"memory":\{"topology_bytes":0,' ctl --json stats
     expect 0 'voxels of' ctl map create tinted --voxel-size 0.1 --colour --label
     expect 0 '"colour":true,"label":true' ctl --json map info tinted

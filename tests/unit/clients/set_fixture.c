@@ -12,7 +12,7 @@
 
 static char folder[64];
 
-void set_begin(void)
+static void set_begin(void)
 {
     snprintf(folder, sizeof folder, "/tmp/voxeld-readers-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -26,9 +26,22 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-void set_end(void)
+static void set_end(void)
 {
     ck_assert_int_eq(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+int set_run(TCase *tests)
+{
+    Suite *suite = suite_create("readers");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+    tcase_add_checked_fixture(tests, set_begin, set_end);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 const char *set_path(const char *name)
@@ -128,6 +141,15 @@ static uint8_t *pixels(uint32_t width, uint32_t height, uint16_t base)
         }
     }
     return out;
+}
+
+void set_scenes7(const char *below, int i)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%sframe-%06d.depth.png", below, i);
+    set_png16(name, 4, 3, 1000);
+    snprintf(name, sizeof name, "%sframe-%06d.pose.txt", below, i);
+    set_text(name, "%s", SET_IDENTITY);
 }
 
 void set_png16(const char *name, uint32_t width, uint32_t height, uint16_t base)

@@ -7,15 +7,19 @@
 #include <check.h>
 #include <stddef.h>
 
-/* A private folder, made anew for each test and removed after it. */
-void set_begin(void);
-void set_end(void);
+/* Runs the tests, each in a private folder that is made for it and removed after it: exit status of the
+ * program. */
+int set_run(TCase *tests);
 /* "folder/name"; the string lives until the next call but seven. */
 const char *set_path(const char *name);
 
 /* Files in it; folders on the way are made. */
 void set_bytes(const char *name, const void *data, size_t n);
 void set_text(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Frame i of 7-Scenes in the folder `below`, "" or "name/": 4 x 3 pixels, set_png16 with 1000, SET_IDENTITY.
+ */
+#define SET_IDENTITY "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n"
+void set_scenes7(const char *below, int i);
 /* 16-bit grey image whose pixel (u, v) is base + 10 v + u. */
 void set_png16(const char *name, uint32_t width, uint32_t height, uint16_t base);
 void set_pgm16(const char *name, uint32_t width, uint32_t height, uint16_t base);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char IDENTITY[] = "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n";
-
 /* The next frame has the colours of set_rgb8 with this base. */
 static void next_is(struct vxc_reader *r, uint8_t base)
 {
@@ -30,10 +28,7 @@ static void next_has_none(struct vxc_reader *r)
 static void scenes7_frame(int i, const char *end, uint8_t base)
 {
     char name[64];
-    snprintf(name, sizeof name, "frame-%06d.depth.png", i);
-    set_png16(name, 4, 3, 1000);
-    snprintf(name, sizeof name, "frame-%06d.pose.txt", i);
-    set_text(name, "%s", IDENTITY);
+    set_scenes7("", i);
     snprintf(name, sizeof name, "frame-%06d%s", i, end);
     if (end[0])
         set_rgb8(name, 4, 3, base);
@@ -192,7 +187,7 @@ START_TEST(other_layouts)
     vxc_reader_close(r);
     set_png16("red/depth/00000.png", 4, 3, 1000);
     set_rgb8("red/rgb/00000.png", 4, 3, 60);
-    set_text("red/odometry.log", "0 0 1\n%s", IDENTITY);
+    set_text("red/odometry.log", "0 0 1\n%s", SET_IDENTITY);
     r = set_open("red", NULL);
     vxc_reader_use_colour(r, true);
     next_is(r, 60);
@@ -268,9 +263,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("colours");
     TCase *tests = tcase_create("colours");
-    tcase_add_checked_fixture(tests, set_begin, set_end);
     tcase_add_test(tests, scenes7);
     tcase_add_test(tests, damaged);
     tcase_add_test(tests, first_is_missing);
@@ -279,10 +272,5 @@ int main(void)
     tcase_add_test(tests, other_layouts);
     tcase_add_test(tests, kitti);
     tcase_add_test(tests, recorded);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return set_run(tests);
 }

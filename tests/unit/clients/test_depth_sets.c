@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char IDENTITY[] = "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n";
-
 static uint16_t pixel(const struct vxc_frame *frame, uint32_t u, uint32_t v)
 {
     return ((const uint16_t *)frame->data)[(size_t)v * frame->width + u];
@@ -29,9 +27,9 @@ START_TEST(scenes7)
     set_png16("frame-000000.depth.png", 4, 3, 100);
     set_png16("frame-000001.depth.png", 4, 3, 200);
     set_png16("frame-000010.depth.png", 4, 3, 300);
-    set_text("frame-000000.pose.txt", "%s", IDENTITY);
+    set_text("frame-000000.pose.txt", "%s", SET_IDENTITY);
     set_text("frame-000001.pose.txt", "0 -1 0 5\n1 0 0 6\n0 0 1 7\n0 0 0 1\n");
-    set_text("frame-000010.pose.txt", "%s", IDENTITY);
+    set_text("frame-000010.pose.txt", "%s", SET_IDENTITY);
     struct vxc_reader *r = set_open("", NULL);
     const struct vxc_reader_info *info = vxc_reader_get_info(r);
     ck_assert_int_eq(info->format, VXC_7SCENES);
@@ -64,13 +62,8 @@ START_TEST(scenes7_intrinsics_and_limits)
 {
     struct vxc_frame frame;
     set_text("camera-intrinsics.txt", "500 0 310\n0 501 230\n0 0 1\n");
-    for (int i = 0; i < 5; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "seq-01/frame-%06d.depth.png", i);
-        set_png16(name, 4, 3, 1000);
-        snprintf(name, sizeof name, "seq-01/frame-%06d.pose.txt", i);
-        set_text(name, "%s", IDENTITY);
-    }
+    for (int i = 0; i < 5; i++)
+        set_scenes7("seq-01/", i);
     struct vxc_reader *r = set_open("seq-01/", NULL); /* the file lies one folder above */
     set_next(r, &frame);
     camera_is(&frame, 500, 501, 310, 230);
@@ -102,7 +95,7 @@ START_TEST(scenes7_bad_frames)
 {
     struct vxc_frame frame;
     static const char *const poses[] = {
-        IDENTITY,
+        SET_IDENTITY,
         "nan nan nan nan\nnan nan nan nan\nnan nan nan nan\n0 0 0 1\n",
         "-1.#IND 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n",
         "1 0 0 0\n0 1 0 0\n0 0 -1 0\n0 0 0 1\n",
@@ -128,7 +121,7 @@ START_TEST(scenes7_bad_frames)
     set_bytes("frame-000013.depth.png", "", 0);
     for (int i = 10; i < 14; i++) {
         snprintf(name, sizeof name, "frame-%06d.pose.txt", i);
-        set_text(name, "%s", IDENTITY);
+        set_text(name, "%s", SET_IDENTITY);
     }
     struct vxc_reader *r = set_open("", NULL);
     for (int i = 0; i < 9; i++) {
@@ -411,7 +404,7 @@ START_TEST(bad_options_and_paths)
 {
     struct vxc_reader_options o = {.depth_units_per_m = -1};
     set_png16("frame-000000.depth.png", 2, 2, 1);
-    set_text("frame-000000.pose.txt", "%s", IDENTITY);
+    set_text("frame-000000.pose.txt", "%s", SET_IDENTITY);
     set_refuses("", &o, VX_E_INVALID, "units per metre");
     o = (struct vxc_reader_options){.min_range_m = 9};
     set_refuses("", &o, VX_E_INVALID, "less than the maximum range");
@@ -443,9 +436,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("depth sets");
     TCase *tests = tcase_create("depth sets");
-    tcase_add_checked_fixture(tests, set_begin, set_end);
     tcase_add_test(tests, scenes7);
     tcase_add_test(tests, scenes7_intrinsics_and_limits);
     tcase_add_test(tests, scenes7_bad_frames);
@@ -460,10 +451,5 @@ int main(void)
     tcase_add_test(tests, one_size_a_set);
     tcase_add_test(tests, pgm_traps);
     tcase_add_test(tests, bad_options_and_paths);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return set_run(tests);
 }

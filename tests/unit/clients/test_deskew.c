@@ -293,19 +293,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("deskew");
     TCase *tests = tcase_create("deskew");
-    tcase_add_checked_fixture(tests, set_begin, set_end);
     tcase_add_test(tests, ascii_forms);
     tcase_add_test(tests, binary_forms);
     tcase_add_test(tests, choice);
     tcase_add_test(tests, poses_of_the_scans);
     tcase_add_test(tests, odd_times);
     tcase_add_test(tests, many_poses);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return set_run(tests);
 }

@@ -238,17 +238,10 @@ int main(void)
     const char *given = getenv("VOXELD_TEST_SEED");
     state = given ? strtoull(given, NULL, 0) : 42;
     printf("seed %llu (VOXELD_TEST_SEED)\n", (unsigned long long)state);
-    Suite *suite = suite_create("hostile files");
     TCase *tests = tcase_create("hostile files");
     tcase_set_timeout(tests, 0);
-    tcase_add_checked_fixture(tests, set_begin, set_end);
     tcase_add_test(tests, depth_sets);
     tcase_add_test(tests, clouds);
     tcase_add_test(tests, vxwl);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return set_run(tests);
 }

@@ -461,9 +461,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("lidar sets");
     TCase *tests = tcase_create("lidar sets");
-    tcase_add_checked_fixture(tests, set_begin, set_end);
     tcase_add_test(tests, kitti);
     tcase_add_test(tests, kitti_traps);
     tcase_add_test(tests, pcd_ascii);
@@ -476,10 +474,5 @@ int main(void)
     tcase_add_test(tests, vxwl_depth);
     tcase_add_test(tests, vxwl_lidar);
     tcase_add_test(tests, vxwl_cut_and_malformed);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return set_run(tests);
 }

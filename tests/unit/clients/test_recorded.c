@@ -177,16 +177,10 @@ int main(void)
     data = set_recorded();
     if (!data)
         return 77;
-    Suite *suite = suite_create("recorded data");
     TCase *tests = tcase_create("recorded data");
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, depth);
     tcase_add_test(tests, lidar);
     tcase_add_test(tests, organised_clouds);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return set_run(tests);
 }

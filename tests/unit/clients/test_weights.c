@@ -6,18 +6,11 @@
 #include <string.h>
 
 enum { W = 4, H = 3 };
-static const char IDENTITY[] = "1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n";
 
-/* Two frames of 7-Scenes. */
 static void two_frames(void)
 {
-    for (int i = 0; i < 2; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "frame-%06d.depth.png", i);
-        set_png16(name, W, H, 1000);
-        snprintf(name, sizeof name, "frame-%06d.pose.txt", i);
-        set_text(name, "%s", IDENTITY);
-    }
+    set_scenes7("", 0);
+    set_scenes7("", 1);
 }
 
 static void set_pgm8(const char *name, int maximum, const uint8_t values[W * H])
@@ -164,17 +157,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("weights");
     TCase *tests = tcase_create("weights");
-    tcase_add_checked_fixture(tests, set_begin, set_end);
     tcase_add_test(tests, named_by_the_depth_image);
     tcase_add_test(tests, any_bits);
     tcase_add_test(tests, turned);
     tcase_add_test(tests, refused);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return set_run(tests);
 }

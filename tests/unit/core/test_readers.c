@@ -5,6 +5,7 @@
 #include <check.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,11 +174,74 @@ START_TEST(period)
 }
 END_TEST
 
+/* What is answered at once has the bytes of what is waited for, and is refused where it would have to wait.
+ */
+START_TEST(now)
+{
+    struct vx_device *device;
+    struct vx_map *map;
+    struct vx_reply reply, at_once;
+    struct vx_detail detail = {"", ""};
+    struct vx_query_options o = {.now_ns = 1000, .esdf_period_ns = 100}, newest = {.now_ns = 0};
+    static float points[VX_NOW_POINTS + 1][3];
+    static struct vx_point_answer a[VX_NOW_POINTS], b[VX_NOW_POINTS];
+    const double nowhere[3] = {0, NAN, 0};
+    const uint32_t n = VX_NOW_POINTS;
+
+    for (uint32_t i = 0; i < n; i++) {
+        points[i][0] = (float)(i % 13) * 0.05f - 0.3f;
+        points[i][1] = (float)(i % 7) * 0.05f - 0.15f;
+        points[i][2] = 0.2f + 0.001f * (float)i;
+    }
+    open_map(&device, &map, _i ? VXK_GUARD : VXK_CPU);
+#define NOW(options, count) vx_query_points_now(map, options, origin, points[0], count, a, &at_once, &detail)
+#define ASK(options)        vx_query_points(map, options, origin, points[0], n, b, &reply, &detail)
+    ck_assert_int_eq(NOW(&o, n), VX_E_UNAVAILABLE); /* there is no field yet */
+    for (int k = 0; k < 5; k++)
+        integrate_wall(map, 2.0, 1000 + k);
+    ck_assert_int_eq(NOW(&o, n), VX_E_UNAVAILABLE);
+    ck_assert_int_eq(ASK(&o), VX_OK);
+    ck_assert_int_eq(NOW(&o, n), VX_OK);
+    ck_assert(memcmp(&at_once, &reply, sizeof reply) == 0 && memcmp(a, b, sizeof a) == 0);
+    ck_assert_int_eq(NOW(&newest, n), VX_OK);
+    ck_assert_int_eq(NOW(NULL, n), VX_OK);
+    ck_assert_int_eq(NOW(&o, 0), VX_OK);
+    ck_assert_int_eq(NOW(&o, n + 1), VX_E_UNAVAILABLE);
+    ck_assert_int_eq(vx_query_points_now(map, &o, nowhere, points[0], n, a, &at_once, &detail), VX_E_INVALID);
+    integrate_wall(map, 1.8, 2000);
+    o.now_ns = 1099; /* new enough */
+    ck_assert_int_eq(NOW(&o, n), VX_OK);
+    ck_assert(memcmp(&at_once, &reply, sizeof reply) == 0 && memcmp(a, b, sizeof a) == 0);
+    ck_assert_int_eq(NOW(&newest, n), VX_E_UNAVAILABLE); /* the newest epoch is wanted */
+    o.min_epoch = 6;
+    ck_assert_int_eq(NOW(&o, n), VX_E_UNAVAILABLE);
+    o.min_epoch = 7;
+    ck_assert_int_eq(NOW(&o, n), VX_E_STALE);
+    o.min_epoch = 0;
+    o.now_ns = 1100;
+    ck_assert_int_eq(NOW(&o, n), VX_E_UNAVAILABLE);
+    ck_assert_int_eq(ASK(&o), VX_OK);
+    ck_assert_int_eq(NOW(&o, n), VX_OK);
+    ck_assert(at_once.epoch == 6 && memcmp(a, b, sizeof a) == 0);
+    ck_assert_int_eq(vx_map_clear(map), VX_OK);
+    ck_assert_int_eq(NOW(&o, n), VX_E_UNAVAILABLE); /* the field says nothing about this map */
+    ck_assert_int_eq(ASK(&o), VX_OK);
+    ck_assert_int_eq(NOW(&o, n), VX_OK);
+    for (uint32_t i = 0; i < n; i++)
+        ck_assert(a[i].status == 0 && a[i].state == VX_STATE_UNKNOWN);
+#undef NOW
+#undef ASK
+    vx_map_destroy(map);
+    vx_device_close(device);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ beside a writer */
 
 struct beside {
     struct vx_map *map;
     int stop, n_batches;
+    int n_now; /* of read_now */
 };
 
 static void *read_on(void *context)
@@ -206,21 +270,49 @@ static void *read_on(void *context)
     return NULL;
 }
 
+/* Small questions at once beside all that: some are answered, each for one epoch that has its own wall. */
+static void *read_now(void *context)
+{
+    struct beside *b = context;
+    uint64_t epoch = 0, clock = 0;
+
+    while (!__atomic_load_n(&b->stop, __ATOMIC_ACQUIRE) || !b->n_now) {
+        const struct vx_query_options o = {.now_ns = clock++, .esdf_period_ns = 1u << 30};
+        struct vx_point_answer a[2];
+        struct vx_reply reply;
+        struct vx_detail detail = {"", ""};
+        float p[2][3] = {{0, 0, 1.2f}, {0, 0, 1.2f}};
+        vx_err err = vx_query_points_now(b->map, &o, origin, p[0], 2, a, &reply, &detail);
+        if (err == VX_E_UNAVAILABLE) {
+            sched_yield();
+            continue;
+        }
+        ck_assert_int_eq(err, VX_OK);
+        ck_assert(reply.epoch >= epoch && reply.esdf_epoch == reply.epoch);
+        ck_assert(memcmp(&a[0], &a[1], sizeof a[0]) == 0);
+        epoch = reply.epoch;
+        b->n_now++;
+    }
+    return NULL;
+}
+
 START_TEST(beside_a_writer)
 {
     struct vx_device *device;
     struct beside b = {0};
-    pthread_t thread;
+    pthread_t thread, at_once;
     int frames = 0;
 
     open_map(&device, &b.map, VXK_CPU);
     ck_assert_int_eq(pthread_create(&thread, NULL, read_on, &b), 0);
+    ck_assert_int_eq(pthread_create(&at_once, NULL, read_now, &b), 0);
     while (__atomic_load_n(&b.n_batches, __ATOMIC_ACQUIRE) < 15 || frames < 15) {
         integrate_wall(b.map, 2.0 - 0.05 * (frames % 12), frames);
         frames++;
     }
     __atomic_store_n(&b.stop, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
+    pthread_join(at_once, NULL);
     vx_map_destroy(b.map);
     vx_device_close(device);
 }
@@ -236,6 +328,7 @@ int main(void)
     tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, wall, 0, 2);
     tcase_add_loop_test(t, period, 0, 2);
+    tcase_add_loop_test(t, now, 0, 2);
     tcase_add_test(t, beside_a_writer);
     suite_add_tcase(s, t);
     r = srunner_create(s);

@@ -45,15 +45,17 @@ START_TEST(values_are_taken)
 {
     struct vxd_config c;
     struct vx_detail detail = {{0}, {0}};
-    vx_err err = parse("backend: guard\nipc_dir: \"/tmp/x\"\nlimits: {sessions: 7, credit_frames: 2}\n"
-                       "map_defaults:\n  truncation_voxels: 4.5\nmemory_cap_bytes: 70368744177664\n",
-                       &c, &detail);
+    vx_err err = parse(
+        "backend: guard\nipc_dir: \"/tmp/x\"\nlimits: {sessions: 7, credit_frames: 2}\n"
+        "map_defaults:\n  truncation_voxels: 4.5\n  weighting: constant\nmemory_cap_bytes: 70368744177664\n",
+        &c, &detail);
     ck_assert_msg(err == VX_OK, "%s", detail.text);
     ck_assert_int_eq(c.backend, VXD_BACKEND_GUARD);
     ck_assert_str_eq(c.ipc_dir, "/tmp/x");
     ck_assert_uint_eq(c.limits.sessions, 7);
     ck_assert_uint_eq(c.limits.credit_frames, 2);
     ck_assert_double_eq(c.map_defaults.truncation_voxels, 4.5);
+    ck_assert_int_eq(c.map_defaults.weighting, 1); /* enum vx_weighting */
     ck_assert_uint_eq(c.memory_cap_bytes, 70368744177664u);
     ck_assert_uint_eq(c.limits.maps, 32); /* not named: the default */
     ck_assert_int_eq(parse("", &c, NULL), VX_OK);
@@ -72,6 +74,8 @@ START_TEST(errors_have_positions)
         {"limits:\n  maps: 3\n  maps: 3\n", "limits.maps", "t.yaml:3:3:", "twice"},
         {"limits:\n  maps: 3\nlimits:\n  sessions: 3\n", "limits", "t.yaml:3:1:", "twice"},
         {"backend: gpu\n", "backend", "t.yaml:1:10:", "auto, cpu, cuda, guard"},
+        {"map_defaults: {weighting: 1}\n", "map_defaults.weighting",
+         "t.yaml:1:27:", "inverse_square, constant"},
         {"device: -1\n", "device", "t.yaml:1:9:", "whole number"},
         {"device: 1.5\n", "device", "t.yaml:1:9:", "whole number"},
         {"device: 99\n", "device", "t.yaml:1:9:", "0 to 63"},

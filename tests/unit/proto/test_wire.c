@@ -44,6 +44,28 @@ START_TEST(crc_any_length_and_alignment)
 }
 END_TEST
 
+/* Long ones go in stretches that are put together. */
+START_TEST(crc_of_long_data)
+{
+    enum { N = 20000 };
+    static uint8_t data[N];
+    uint32_t x = 2463534242u;
+    for (int i = 0; i < N; ++i) {
+        x ^= x << 13, x ^= x >> 17, x ^= x << 5;
+        data[i] = (uint8_t)(x >> 11);
+    }
+    for (size_t n = 1000; n + 7 < N; n += n < 7000 ? 37 : 1499) {
+        const size_t at = n % 7;
+        const uint32_t whole = vxw_crc32c(x, data + at, n);
+        ck_assert_uint_eq(whole, vxw_crc32c_portable(x, data + at, n));
+        ck_assert_uint_eq(whole, vxw_crc32c(vxw_crc32c(x, data + at, n / 2), data + at + n / 2, n - n / 2));
+        data[at + n / 2] ^= 4;
+        ck_assert_uint_ne(whole, vxw_crc32c(x, data + at, n));
+        data[at + n / 2] ^= 4;
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ prelude */
 
 START_TEST(prelude_round_trip)
@@ -253,6 +275,7 @@ int main(void)
     TCase *tc = tcase_create("wire");
     tcase_add_test(tc, crc_known_vectors);
     tcase_add_test(tc, crc_any_length_and_alignment);
+    tcase_add_test(tc, crc_of_long_data);
     tcase_add_test(tc, prelude_round_trip);
     tcase_add_test(tc, prelude_refusals);
     tcase_add_test(tc, header_round_trip);

@@ -43,6 +43,9 @@ struct vxc_connect_options {
     const char *name;            /* of this program, for the daemon's log; NULL = "libvoxeld-client" */
     uint32_t connect_timeout_ms; /* for the daemon's first answer; 0 = 3000 */
     uint32_t timeout_ms;         /* for a call without any progress; 0 = 600000 */
+    /* For so long after a question the caller's thread looks for the answer without sleeping: being woken on
+     * an idle machine can take as long as the answer.  0 = it sleeps at once. */
+    uint32_t spin_us;
 };
 
 /* The daemon's folder when none is given: $VOXELD_IPC_DIR, else /run/voxeld. */
@@ -86,6 +89,13 @@ struct vxc_map_state {
 
 enum vxc_map_mode { VXC_TSDF = 0, VXC_OCCUPANCY = 1 };
 
+/* What a reading of a depth image weighs in a TSDF map; a LiDAR's ray weighs 1 in both. */
+enum vxc_weighting {
+    VXC_WEIGHT_DEFAULT = 0,        /* the daemon's */
+    VXC_WEIGHT_INVERSE_SQUARE = 1, /* 16 up to 1 m, falling with the square of the depth to 1 at 4 m */
+    VXC_WEIGHT_CONSTANT = 2        /* 1 */
+};
+
 /* Zero = the daemon's default, except voxel_size_m, which must be given. */
 struct vxc_map_params {
     double voxel_size_m;
@@ -100,6 +110,7 @@ struct vxc_map_params {
     double forget_radius_m; /* what is farther from the sensor is forgotten */
     uint32_t sweep_words;   /* blocks of 32^3 voxels that a commit looks through for both */
     bool colour, label;     /* voxels keep a colour (4 bytes each), a label (2 bytes each) */
+    enum vxc_weighting weighting;
 };
 
 /* Bytes that a map holds on the device. */
@@ -208,8 +219,8 @@ struct vxc_import {
     bool has_mode;            /* params.mode says what the values are; else the file does, else TSDF */
     bool has_weight;
     double weight; /* of voxels that come without one, 0 .. 255; 1 unless has_weight */
-    /* voxel_size_m and origin_m must be 0: they come from the file; so do truncation_voxels and
-     * esdf_max_distance_m where they are 0. */
+    /* voxel_size_m and origin_m must be 0: they come from the file; so do truncation_voxels,
+     * esdf_max_distance_m and weighting where they are 0. */
     struct vxc_map_params params;
 };
 
@@ -530,9 +541,12 @@ void vxc_mesh_unfollow(struct vxc_mesh_follower *follower);
 /* ------------------------------------------------------------------ the daemon */
 
 struct vxc_latency {
-    const char *work; /* "frame", "points", "spheres", "rays", "mesh" */
+    const char *work; /* "frame", "points", "spheres", "rays", "mesh", "planning" */
     uint64_t n;
     double mean_us, p50_us, p99_us, max_us;
+    /* Its parts: until it ran, while it ran, until the answer was with its socket. */
+    double wait_p50_us, wait_p99_us, run_p50_us, run_p99_us, reply_p50_us, reply_p99_us;
+    uint64_t n_at_once; /* answered by the daemon's loop itself */
 };
 
 struct vxc_code_count {
