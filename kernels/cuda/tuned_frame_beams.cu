@@ -375,7 +375,7 @@ struct task {
     float nearest;   /* vxk_cell_nearest */
 };
 
-/* Cells of a sensor that did not move and a map that does not decay: as frame_pick_cell left them. */
+/* Cells of a sensor that did not move: as frame_pick_cell left them. */
 static __device__ __forceinline__ struct task load_task(const struct vxk_frame_args *a, uint32_t i)
 {
     const int4 lo = ((const int4 *)&a->s.task[i])[0], hi = ((const int4 *)&a->s.task[i])[1];
@@ -489,7 +489,7 @@ static __global__ void __launch_bounds__(THREADS, 18)
         uint32_t many = __ballot_sync(VXK_FULL, takes && !own.few), bins = 0, n_free = 0;
         /* no ray hit it and it has no active voxel: what beams cleared is all that becomes of it */
         bool simple = false;
-        if (PLAIN && takes && own.hit == VXK_NONE)
+        if (PLAIN && takes && !a.fade.on && own.hit == VXK_NONE)
             simple = own.old >= VXK_TASK_TILE || !a.g.leaves[own.old].n_active;
         if (takes) {
             b->corner[lane] = make_float4(own.corner[0], own.corner[1], own.corner[2], own.nearest);
@@ -503,7 +503,7 @@ static __global__ void __launch_bounds__(THREADS, 18)
             for (uint32_t h = 0; h < 4; h++) {
                 const uint32_t k = min(k0 + 2 * h, m - 1), old = __shfl_sync(VXK_FULL, own.old, (int)k);
                 free[h] = old == VXK_TASK_TILE ? VXK_FULL : 0;
-                if (!PLAIN && a.fade.on)
+                if (a.fade.on)
                     free[h] = 0;
                 else if (old < VXK_TASK_TILE && taken >> k & 1)
                     free[h] = ((const uint32_t *)a.g.leaves[old].free)[lane & 15];
@@ -539,6 +539,6 @@ extern "C" cudaError_t vxk_cuda_tuned_frame_beams(const struct vxk_cuda_launch *
     const struct vxk_frame_beams_args *a = (const struct vxk_frame_beams_args *)l->args;
     /* warps that find a place, four times */
     const uint32_t share = l->n_multiprocessors * 128, blocks = vxk_blocks_for(l, l->n, WARPS, 32);
-    return vxk_launch_begun(l, a->s.skew.on || a->fade.on ? beams<false> : beams<true>, blocks, THREADS, *a,
-                            l->n, l->n_dev, l->per, share);
+    return vxk_launch_begun(l, a->s.skew.on ? beams<false> : beams<true>, blocks, THREADS, *a, l->n, l->n_dev,
+                            l->per, share);
 }

@@ -295,13 +295,13 @@ static __device__ __forceinline__ struct marks load_marks(const struct vxk_frame
                                                           const struct task *t, uint32_t lane)
 {
     const uint32_t j = lane & 15;
-    const bool quiet = t->fading.flags & VXK_WORD_QUIET;
+    const bool says = a->f.sensor == VXK_SENSOR_LIDAR && !(t->fading.flags & VXK_WORD_QUIET);
     struct marks o;
     o.was = vxk_lane_masks(vxk_leaf_no(&a->g, t->old), t->tile, lane);
     o.band = o.freed = 0;
-    if (!quiet && t->hit < a->s.room_touch_leaf)
+    if (says && t->hit < a->s.room_touch_leaf)
         o.band = ((const uint32_t *)&a->s.hit_mask[(uint64_t)t->hit * 8])[j];
-    if (!quiet && a->f.carve)
+    if (says && a->f.carve)
         o.freed = ((const uint32_t *)a->s.clear)[(uint64_t)i * 16 + j];
     return o;
 }

@@ -495,7 +495,7 @@ enum { BATCH = 8 };
 
 /* FADES: for maps that decay or forget; depth frames of others have tuned_frame_depth.cu. */
 template <bool FADES>
-static __global__ void __launch_bounds__(LEAF_THREADS)
+static __global__ void __launch_bounds__(LEAF_THREADS, FADES ? 1 : 8)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
          uint32_t per)
 {
