@@ -1,8 +1,8 @@
 /* test_boxes.c - boxes of any size against plain counting; what they cost; what is no box. */
+#include "oracle_run.h"
 #include "random_map.h"
 #include "vx/planning.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,20 +239,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *s = suite_create("boxes");
-    TCase *t = tcase_create("oracle");
-    SRunner *r;
-    int failed;
+    TCase *t = tcase_create("boxes");
 
     backend = grid_fixture_backend(argc, argv);
-    tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, any_size, 0, 2);
     tcase_add_test(t, huge_ones_by_the_thousand);
     tcase_add_test(t, no_boxes);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return oracle_run(t);
 }

@@ -2,9 +2,9 @@
  * voxel of the range and beyond it. */
 #include "body/query.h"
 #include "grid_fixture.h"
+#include "oracle_run.h"
 #include "vx/planning.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
@@ -169,19 +169,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *s = suite_create("edges");
-    TCase *t = tcase_create("oracle");
-    SRunner *r;
-    int failed;
+    TCase *t = tcase_create("edges");
 
     backend = grid_fixture_backend(argc, argv);
-    tcase_set_timeout(t, 0);
     tcase_add_test(t, chunk_corner);
     tcase_add_test(t, edge_of_the_range);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return oracle_run(t);
 }

@@ -1,9 +1,9 @@
 /* test_esdf.c - the distance field against brute force over all sites, and against itself on every backend.
  */
 #include "field_dump.h"
+#include "oracle_run.h"
 #include "random_map.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -400,13 +400,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *s = suite_create("esdf");
-    TCase *t = tcase_create("oracle");
-    SRunner *r;
-    int failed;
+    TCase *t = tcase_create("esdf");
 
     backend = grid_fixture_backend(argc, argv);
-    tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, brute_force, 0, (int)(sizeof cases / sizeof *cases));
     tcase_add_test(t, same_everywhere);
     tcase_add_test(t, refusal);
@@ -414,10 +410,5 @@ int main(int argc, char **argv)
     tcase_add_test(t, no_change_no_work);
     tcase_add_test(t, small_scratch_same_field);
     tcase_add_test(t, memory);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return oracle_run(t);
 }

@@ -2,10 +2,10 @@
 #include "grid_fixture.h"
 #include "half_edge.h"
 #include "mesh_store.h"
+#include "oracle_run.h"
 #include "random_map.h"
 #include "vx/mesh.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -541,13 +541,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *s = suite_create("mesh");
-    TCase *t = tcase_create("oracle");
-    SRunner *r;
-    int failed;
+    TCase *t = tcase_create("mesh");
 
     backend = grid_fixture_backend(argc, argv);
-    tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, ball, 0, 4);
     tcase_add_loop_test(t, random_signs, 0, (int)(sizeof randoms / sizeof *randoms));
     tcase_add_loop_test(t, one_voxel_at_a_border, 0, 2);
@@ -555,10 +551,5 @@ int main(int argc, char **argv)
     tcase_add_test(t, same_everywhere);
     tcase_add_test(t, shift_changes_nothing);
     tcase_add_test(t, refusals);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return oracle_run(t);
 }

@@ -1,9 +1,9 @@
 /* test_planning.c - paths, boxes, slices, the nearest unknown and explanations against slow references, and
  * what a planner must never see. */
+#include "oracle_run.h"
 #include "random_map.h"
 #include "vx/planning.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -741,13 +741,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *s = suite_create("planning");
-    TCase *t = tcase_create("oracle");
-    SRunner *r;
-    int failed;
+    TCase *t = tcase_create("planning");
 
     backend = grid_fixture_backend(argc, argv);
-    tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, boxes, 0, N_PLACES);
     tcase_add_loop_test(t, unknown_and_why, 0, N_PLACES);
     tcase_add_loop_test(t, slices, 0, N_PLACES);
@@ -758,10 +754,5 @@ int main(int argc, char **argv)
         tcase_add_test(t, ten_million);
     tcase_add_test(t, parts);
     tcase_add_test(t, same_everywhere);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return oracle_run(t);
 }

@@ -1,10 +1,10 @@
 /* test_query.c - points, spheres and rays against double-precision references on small maps. */
 #include "body/query.h"
 #include "field_dump.h"
+#include "oracle_run.h"
 #include "random_map.h"
 #include "vx/query.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -645,13 +645,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *s = suite_create("query");
-    TCase *t = tcase_create("oracle");
-    SRunner *r;
-    int failed;
+    TCase *t = tcase_create("query");
 
     backend = grid_fixture_backend(argc, argv);
-    tcase_set_timeout(t, 0);
     tcase_add_loop_test(t, points, 0, N_SCENES);
     tcase_add_loop_test(t, spheres, 0, N_SCENES);
     tcase_add_test(t, large_sphere);
@@ -659,10 +655,5 @@ int main(int argc, char **argv)
     tcase_add_test(t, ball);
     tcase_add_test(t, same_everywhere);
     tcase_add_test(t, slices_and_refusals);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return oracle_run(t);
 }

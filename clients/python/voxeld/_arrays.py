@@ -79,6 +79,8 @@ def poses_of(poses, field="pose", positions=False):
             where = numpy.unravel_index(int(numpy.argmin(good)), shape) if shape else ()
             raise BadInput(f"{field}{''.join(f'[{i}]' for i in where)} is no rigid motion: its 3 x 3 part is no rotation", field)
         return numpy.concatenate([flat[:, :3, 3], _quaternions(r)], axis=-1).reshape(*shape, 7)
+    if positions and poses.shape == (0,):
+        return poses.reshape(0, 7)
     if positions and poses.ndim >= 1 and poses.shape[-1] == 3:
         turn = numpy.broadcast_to(numpy.array([0.0, 0, 0, 1]), (*poses.shape[:-1], 4))
         return numpy.concatenate([poses, turn], axis=-1)

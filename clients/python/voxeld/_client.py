@@ -16,6 +16,12 @@ class Client(Connection, Maps, Queries, Meshes):
     """A connection to a daemon.  ipc_dir: folder with its sockets, None: $VOXELD_IPC_DIR, else /run/voxeld; timeout_s: of a
     call, without any progress.  server: "voxeld/0.1.0"; limits: what the daemon takes at once (Limits in the .proto).
 
+    Questions: world coordinates in metres, arrays of any real type, in batches of any size: more than the daemon takes at once
+    travels as several requests, of which no later one is answered from an older epoch; `map` is then that of the last.  An
+    empty batch has an empty answer.  Points and spheres that are not finite are answered UNKNOWN with IS_OUTSIDE; other input
+    that makes no sense raises BadInput.  min_epoch: answer from this epoch or a newer one, as an Ack or Stream.epoch says it;
+    None: the newest (asks for it first); 0: any that is at hand, the quickest.
+
     Options of all streams: min_range_m, nearer readings are skipped (0: 0.1, LiDARs 0.5); max_range_m, farther ones saw
     nothing up to here (0: 8, LiDARs 60); no_return_value, a reading equal to it saw nothing up to there, as infinity always
     does; no_carving, surfaces only; latest, a newer frame may take the place of one that still waits (a live sensor); on_ack,
@@ -59,6 +65,9 @@ class Client(Connection, Maps, Queries, Meshes):
             raise BadInput("elevation_rad must be finite and within -pi/2 .. pi/2: radians, not degrees", "elevation_rad")
         if steps.size and not ((steps > 0).all() or (steps < 0).all()):
             raise BadInput("elevation_rad must rise, or fall, from row to row", "elevation_rad")
+        for field, value in (("first_azimuth_rad", first_azimuth_rad), ("azimuth_span_rad", azimuth_span_rad), ("azimuth_step_rad", azimuth_step_rad)):
+            if value is not None and numbers(value, field).ndim:
+                raise BadInput(f"{field} is one number", field)
         model = {"elevation_rad": elevation, "first_azimuth_rad": first_azimuth_rad, "azimuth_span_rad": azimuth_span_rad,
                  "azimuth_step_rad": azimuth_step_rad}
         return Stream(self, name, "range", model, invalid_zero=invalid_zero, intensity_white=intensity_white, **options)

@@ -2,6 +2,7 @@
 import os
 import struct
 import time
+import weakref
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -17,7 +18,8 @@ class Endpoint:
     """A connection to one of the daemon's sockets: HELLO, messages out and in, and whether it broke; stream: that it is of."""
 
     def __init__(self, client, name, stream=None):
-        self.client, self.name, self.stream = client, name, stream
+        self.client, self.name = client, name
+        self.stream = None if stream is None else weakref.proxy(stream)  # one that nobody holds any more ends by itself
         self.socket = self.monitor = None
         self.session = b""
 
@@ -40,6 +42,8 @@ class Endpoint:
         if self.session:
             return
         self.close()
+        if self.client.context.closed:
+            raise wire.Lost("this client was closed: make another one")
         path = os.path.join(self.client.ipc_dir, self.name + ".sock")
         if not os.path.exists(path):
             raise wire.Lost(f"no daemon answers in {self.client.ipc_dir} (there is no socket)")
@@ -131,7 +135,7 @@ class Connection:
 
     def _wait(self, ms):
         poller = zmq.Poller()
-        for endpoint in self._endpoints.values():
+        for endpoint in list(self._endpoints.values()):
             if endpoint.socket is not None:
                 poller.register(endpoint.socket, zmq.POLLIN)
                 poller.register(endpoint.monitor, zmq.POLLIN)

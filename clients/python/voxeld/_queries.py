@@ -119,13 +119,7 @@ class Tints(wire.OfMap, collections.namedtuple("Tints", "colour label weight con
 
 
 class Queries:
-    """Questions to a map.  Everywhere: world coordinates in metres, arrays of any real type; batches of any size (more than
-    the daemon takes at once travel as several requests, of which no later one is answered from an older epoch; `map` is then
-    that of the last); an empty batch has an empty answer.  Points and spheres that are not finite are answered UNKNOWN with
-    IS_OUTSIDE; other input that makes no sense raises BadInput.
-
-    min_epoch: answer from this epoch or a newer one, as an Ack's or Stream.epoch; None: the newest; 0: any that is at hand.
-    """
+    """The client's questions; Client says what holds for all of them."""
 
     def _rows_of(self, kind, name, places, items, answer, min_epoch, common=b"", **fields):
         """One question for all items [n][..]: its answers as one structured array, and the MapState.
@@ -218,7 +212,7 @@ class Queries:
             raise BadInput(f"a robot has 1 to {_MOST_SPHERES} spheres, got {len(robot)}", "robot")
         poses = poses_of(paths, "paths", positions=True)
         if poses.ndim == 2:
-            poses = poses[None]
+            poses = poses[None] if len(poses) else poses.reshape(0, 1, 7)
         if poses.ndim != 3:
             raise BadInput(f"paths are [n][w] poses, not {list(poses.shape[:-1])}", "paths")
         if not 1 <= poses.shape[1] <= _MOST_WAYPOINTS:

@@ -1,7 +1,10 @@
 """Frames of a sensor on their way into a map."""
 import collections
+import contextlib
+import operator
 import secrets
 import time
+import warnings
 
 import numpy
 
@@ -9,7 +12,12 @@ from . import _wire as wire
 from ._arrays import numbers, poses_of
 from ._wire import BadInput
 
-_SLICE_MS, _NO_CREDIT_S, _MOST_POSES = 50, 5, 64
+_WARNINGS = {
+    "ALL_BEYOND": "every reading of a frame lay beyond max_range_m, or saw nothing: are its units metres?",
+    "EMPTY": "a frame had no reading that can be used",
+    "UNUSED_CHANNEL": "a frame brought colours or labels, and the map keeps none (create_map: colour=True, label=True)",
+}
+_SLICE_MS, _MOST_POSES = 50, 64
 
 
 class Ack(wire.OfMap, collections.namedtuple("Ack", "seq readings warnings superseded map")):
@@ -24,14 +32,15 @@ class Stream:
 
     send() waits while the daemon gives no credit, so a program cannot flood it.  At the end of a `with` block, or with
     flush(), all frames are in the map, or the first refusal is raised; `refused` lists (seq, Error) of all of them.
-    n_integrated, n_superseded: frames so far; epoch: the newest that holds one of them, map: its MapState (None before).
+    n_integrated, n_superseded: frames so far; epoch: the newest that holds one of them, map: its MapState (None before);
+    warnings: dict of names to numbers of frames, of which each is told once by Python's warnings, too.
     """
 
     def __init__(self, client, name, sensor, model, min_range_m=0.0, max_range_m=0.0, no_return_value=None, no_carving=False,
                  latest=False, invalid_zero=False, intensity_white=0.0, on_ack=None):
         self.client, self.name, self.sensor, self.on_ack = client, name, sensor, on_ack
         self.n_integrated = self.n_superseded = self.epoch = 0
-        self.refused, self.map = [], None
+        self.refused, self.map, self.warnings = [], None, {}
         self._model = model
         self._waiting = {}  # seq: req_id
         self._lost, self._gone, self._raised = False, None, 0
@@ -50,6 +59,7 @@ class Stream:
             self.close()
             raise
         self._credit_frames, self._credit_bytes = answer.credit_frames, answer.credit_bytes
+        self._most_bytes = answer.credit_bytes
         self._seq = answer.last_seq
 
     def __enter__(self):
@@ -60,6 +70,10 @@ class Stream:
             if kind is None:
                 self.flush()
         finally:
+            self.close()
+
+    def __del__(self):
+        with contextlib.suppress(Exception):  # the interpreter may be ending
             self.close()
 
     def close(self):
@@ -89,7 +103,10 @@ class Stream:
         frame.frame.stream, frame.frame.reset = self.id, reset
         self._put_poses(frame.frame, pose, pose_times_ns, time_ns)
         payloads = [getattr(self, "_put_" + self.sensor)(frame.frame, readings)]
-        frame.frame.stamp_ns = time.time_ns() if stamp_ns is None else int(stamp_ns)
+        try:
+            wire.put(frame.frame, stamp_ns=time.time_ns() if stamp_ns is None else operator.index(stamp_ns))
+        except TypeError:
+            raise BadInput(f"stamp_ns is an int, nanoseconds, not {stamp_ns!r}", "stamp_ns") from None
         shape = readings.shape[:1] if self.sensor == "points" else readings.shape
         moments = shape[:1] if self.sensor == "points" else shape[1:]
         for channel, values, wanted, dtype in (
@@ -170,6 +187,9 @@ class Stream:
 
     def _send(self, frame, payloads):
         n_bytes = sum(map(len, payloads))
+        if n_bytes > self._most_bytes:
+            raise wire.Error("RESOURCE_EXHAUSTED", f"the frame has {n_bytes} bytes, the daemon gives a stream credit for {self._most_bytes}: "
+                             "thin it out, or send it as several", "readings")
         self._await(lambda: self._credit_frames > 0 and self._credit_bytes >= n_bytes, n_bytes)
         self._seq += 1
         self._credit_frames -= 1
@@ -196,10 +216,6 @@ class Stream:
             if state != seen:
                 since, seen = time.monotonic(), state
             idle_s = time.monotonic() - since
-            if n_bytes > self._credit_bytes and self._credit_frames > 0 and not self._waiting and idle_s > _NO_CREDIT_S:
-                raise wire.Error(
-                    "RESOURCE_EXHAUSTED", f"the frame has {n_bytes} bytes, the daemon gives a stream credit for {self._credit_bytes}", "data"
-                )
             if idle_s > self.client.timeout_s:
                 raise wire.Timeout(f"the daemon has taken no frame for {self.client.timeout_s:g} s")
             self.client._wait(_SLICE_MS)
@@ -222,10 +238,19 @@ class Stream:
             self.n_integrated += not message.superseded
             if message.map.epoch >= self.epoch:
                 self.epoch, self.map = message.map.epoch, wire.state_of(message.map)
+            names = [wire.WARNINGS.get(w, str(w))[8:] for w in message.warnings]
             if self.on_ack is not None:
                 counts = {field.name: getattr(message.counts, field.name) for field in message.counts.DESCRIPTOR.fields}
-                warnings = [wire.WARNINGS.get(w, str(w))[8:] for w in message.warnings]
-                self.on_ack(Ack(message.seq, counts, warnings, message.superseded, wire.state_of(message.map)))
+                self.on_ack(Ack(message.seq, counts, names, message.superseded, wire.state_of(message.map)))
+            self._warn(names)
+
+    def _warn(self, names):
+        if "ALL_BEYOND" in names:
+            names = [name for name in names if name != "EMPTY"]  # which follows from it
+        for name in names:
+            self.warnings[name] = self.warnings.get(name, 0) + 1
+            if self.warnings[name] == 1 and name in _WARNINGS:
+                warnings.warn(f"map {self.name}: {_WARNINGS[name]}", RuntimeWarning, stacklevel=2)
 
     def _take_error(self, req_id, error):
         for seq, waiting in list(self._waiting.items()):

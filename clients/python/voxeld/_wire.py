@@ -178,7 +178,7 @@ def plain(message):
     out = {}
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
-        if field.label == field.LABEL_REPEATED:
+        if field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED:  # protobuf 7 has no label
             out[field.name] = [_plain_value(field, item) for item in value]
         elif field.type == field.TYPE_MESSAGE and not message.HasField(field.name):
             out[field.name] = None

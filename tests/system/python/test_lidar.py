@@ -160,6 +160,7 @@ def refusals(client):
     refused("BadInput", "must rise, or fall", client.stream_range, "refused", [0, 0.1, 0.1])
     refused("BadInput", r"\[rows\]", client.stream_range, "refused", [])
     refused("BadInput", "finite", client.stream_range, "refused", [0, numpy.nan])
+    refused("BadInput", "azimuth_span_rad", client.stream_range, "refused", [0, 0.1], azimuth_span_rad="all")
     stream = client.stream_range("refused", [0.1, 0, -0.1])
     image, eye = numpy.full((3, 90), 4, dtype=numpy.float32), numpy.eye(4)
     refused("BadInput", r"\[3\]\[columns\], not \[4, 90\]", stream.send, numpy.zeros((4, 90)), eye)
@@ -184,10 +185,16 @@ def refusals(client):
     refused("INVALID_ARGUMENT", "no channel 2", stream.flush)
     stream.close()
     points = client.stream_points("refused")
+    refused("BadInput", "stamp_ns is an int, nanoseconds", points.send, numpy.ones((4, 3)), eye, stamp_ns=1.7e9)
+    refused("BadInput", "stamp_ns: ", points.send, numpy.ones((4, 3)), eye, stamp_ns=2**70)
+    points.send(numpy.zeros((0, 3)), eye, stamp_ns=numpy.int64(1))
+    points.flush()
+    check(points.warnings == {"EMPTY": 1} and points.n_integrated == 1, f"a scan without points: {points.warnings}")
     refused("BadInput", r"shape \[n\]\[3\]", points.send, numpy.zeros((4, 4)), eye)
     refused("BadInput", "object|not numbers|different lengths", points.send, [[1, 2, 3], [1]], eye)
     refused("BadInput", "label lies in", points.send, numpy.ones((4, 3)), eye, label=[1, 2, 3, 300])
     refused("BadInput", "ring lies in", points.send, numpy.ones((4, 3)), eye, ring=[1, 2, 3, -1])
+    refused("RESOURCE_EXHAUSTED", "thin it out", points.send, numpy.ones((6000000, 3)), eye)
     points.close()
     depth = client.stream_depth("refused", 50, 50, 31.5, 23.5)
     refused("BadInput", "a depth image has one pose", depth.send, numpy.ones((48, 64)), [eye, eye], pose_times_ns=[0, 1], time_ns=numpy.zeros(64, int))
@@ -195,8 +202,9 @@ def refusals(client):
     refused("BadInput", "k1 k2 p1 p2 k3 at most", client.stream_depth, "refused", 50, 50, 31.5, 23.5, distortion=range(8))
     depth.close()
     check(client.digest("refused") == before, "a refused frame changed the map")
-    for _ in range(40):  # a stream that was closed takes nothing of the daemon any more
+    for _ in range(80):  # a stream that was closed, or that nobody holds, takes nothing of the daemon any more
         client.stream_points("refused").close()
+        client.stream_points("refused").send(numpy.ones((9, 3)), eye, stamp_ns=0)
     refused("UNAVAILABLE", "the stream was closed", depth.send, numpy.ones((4, 4)), eye)
 
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 
 import numpy
 
@@ -149,6 +150,29 @@ def weightings(client):
     check(weighting == ["inverse_square", "constant", 7, 1], f"weighting: {weighting}")
 
 
+def options(client):
+    """Each option of a stream reaches the daemon: the map comes out as it should."""
+    v, u = numpy.mgrid[0:48, 0:64]
+    image = numpy.where(u < 32, 1.0, 3.0).astype(numpy.float32)
+    image[:, 32] = 2.0  # flying pixels, between the near half and the far one
+    image[0, :] = 7.5
+    voxels = {}
+    for name, given in {"plain": {}, "bent": {"distortion": (0.1, 0.01)}, "jump": {"edge_jump": 0.1}, "uncarved": {"no_carving": True},
+                        "near": {"max_range_m": 2.5}, "far": {"min_range_m": 1.5}, "none": {"no_return_value": 7.5}}.items():
+        acks = []
+        client.create_map("o_" + name, voxel_size_m=0.05)
+        with client.stream_depth("o_" + name, 50, 50, 31.5, 23.5, on_ack=acks.append, **given) as stream:
+            stream.send(image, numpy.eye(4), stamp_ns=0)
+        voxels[name] = (acks[0].readings, client.query_points("o_" + name, [[-0.2, 0, 0.7], [0.01, 0, 2.0]]).state.tolist(), client.digest("o_" + name))
+        client.delete_map("o_" + name)
+    check(voxels["plain"][0]["used"] == 48 * 64 and voxels["plain"][1][0] == voxeld.FREE, f"plain: {voxels['plain']}")
+    check(len({digest for _, _, digest in voxels.values()}) == len(voxels), f"options that change nothing: {voxels}")
+    check(voxels["jump"][0]["zero"] >= 47, f"edge_jump: {voxels['jump'][0]}")
+    check(voxels["uncarved"][1][0] == voxeld.UNKNOWN, f"no_carving: {voxels['uncarved']}")
+    check(voxels["near"][0]["no_return"] == 47 * 31 + 64 and voxels["far"][0]["too_near"] == 47 * 32, f"ranges: {voxels['near'][0]} {voxels['far'][0]}")
+    check(voxels["none"][0]["no_return"] == 64, f"no_return_value: {voxels['none'][0]}")
+
+
 def refusals(client):
     refused("NOT_FOUND", "map", client.info, "nosuch")
     refused("NOT_FOUND", "map", client.stream_depth, "nosuch", 50, 50, 31.5, 23.5)
@@ -184,6 +208,14 @@ def refusals(client):
         stream.send(image, numpy.eye(4), 4, weight=numpy.full((48, 64), -0.5))
         refused("INVALID_ARGUMENT", "a weight is 0 .not used. to", stream.flush)
     check(acks[0].warnings == [] and acks[1].readings["zero"] == acks[2].readings["zero"] == 48 * 64, f"channels: {acks}")
+    check(stream.warnings == {"EMPTY": 2}, f"warnings: {stream.warnings}")
+    # Millimetres as floats, and colours that nobody keeps, are told.
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with client.stream_depth("far", 50, 50, 31.5, 23.5) as stream:
+            for i in range(3):
+                stream.send(1000 * image, (5e5, 4e6, 0, 0, 0, 0, 1), 100 + i, colour=numpy.zeros((48, 64, 3)))
+    check(stream.warnings == {"ALL_BEYOND": 3, "UNUSED_CHANNEL": 3} and len(told) == 2, f"{stream.warnings}, {[str(w.message) for w in told]}")
     check(acks[3].readings["used"] == 48 * 64 and len(acks) == 4, f"weights: {acks}")
     check('"label":4' in ctl("--json", "explain", "tinted", "0", "0", "2"), "the label is not in the map")
 
@@ -209,7 +241,7 @@ def examples(client):
     lines = [line[4:] for line in section.splitlines() if line.startswith("    ") or not line]
     code = "\n".join(lines[next(i for i, line in enumerate(lines) if line.startswith("import")):])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=work, check=False)
-    check(done.returncode == 0 and re.match(r"\[0\.(09|10)", done.stdout), f"README's lines: {done.stdout} {done.stderr}")
+    check(done.returncode == 0 and re.match(r"\[0\.(09|10).*\n\[0\.0[45].*\[nan\] 0\.2", done.stdout), f"README's lines: {done.stdout} {done.stderr}")
     check(os.path.exists(os.path.join(work, "py.ply")), "README's lines leave no mesh")
     example = [sys.executable, os.path.join(ROOT, "clients/python/examples/stream_depth.py")]
     done = subprocess.run([*example, "--mesh", "ex.ply"], capture_output=True, text=True, cwd=work, check=False)
@@ -248,6 +280,9 @@ def daemon_dies(client):
     with client.stream_depth("again", 50, 50, 31.5, 23.5) as stream:
         stream.send(image, numpy.eye(4))
     check(client.info("again")["frames"] == 1, "a stream after the daemon was started again")
+    with voxeld.Client() as other:
+        other.ping()
+    refused("UNAVAILABLE", "this client was closed", other.maps)
 
 
 def main(client):
@@ -256,6 +291,7 @@ def main(client):
     same_map_as_voxelctl(client)
     same_answers_as_voxelctl(client)
     weightings(client)
+    options(client)
     refusals(client)
     backpressure(client)
     examples(client)

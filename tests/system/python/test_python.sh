@@ -7,7 +7,7 @@ set -euo pipefail
 build=$1 root=$2 name=$3
 for python in python3 /usr/bin/python3; do
     if "$python" -c 'import zmq, numpy, google.protobuf' 2>/dev/null; then
-        exec env PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1 "$python" "$root/tests/system/python/$name.py" "$build" "$root"
+        exec env PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1 "$python" -W ignore::RuntimeWarning "$root/tests/system/python/$name.py" "$build" "$root"
     fi
 done
 echo "SKIP: Python's modules zmq, numpy and protobuf are not installed (deploy/setup.sh --checkers)"
