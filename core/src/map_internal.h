@@ -55,7 +55,8 @@ struct vx__workspace {
     struct vx__array zeroed;         /* counters, touch_key, touch_mask: what a frame starts from at 0 */
     struct vx__array image, beam, depth, inverse, pixel, sample, strip, level[VXK_N_LEVELS], ray, bin;
     struct vx__array chunk, word_of, word, code, work_of, value_of, record, work, active, free_, seen, sum;
-    struct vx__array touch_rank, hit_mask, hit_base, hit_prefix, acc, clear, band, group, end, trail;
+    struct vx__array touch_rank, hit_mask, hit_base, hit_prefix, acc, clear, band, group, end, trail, task,
+        many;
     struct vx__array fresh[VX__N_KINDS], old[VX__N_KINDS];
     uint32_t room_chunk, room_word, room_work, touch_slots, room_touch_leaf, room_hit, room_band, room_group;
     /* Pages that the next frame takes ahead, and room for the ids of those that it replaces: a little more

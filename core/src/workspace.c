@@ -58,7 +58,8 @@ void vx__workspace_drop(struct vx_map *map)
         &w->sum,        &w->clear,      &w->acc,       &w->touch_rank,   &w->hit_mask,    &w->hit_base,
         &w->hit_prefix, &w->skew_table, &w->skew_time, &w->skew_column,  &w->skew_origin, &w->dead,
         &w->clean,      &w->mask,       &w->weight,    &w->weight_clean, &w->tint,        &w->tag,
-        &w->owner,      &w->band,       &w->group,     &w->end,          &w->trail};
+        &w->owner,      &w->band,       &w->group,     &w->end,          &w->trail,       &w->task,
+        &w->many};
     if (map->queue)
         (void)map->device->dev->ops->wait(
             map->queue); /* an error sticks to the queue; memory is free either way */
@@ -155,6 +156,8 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
     const struct need of_lidar[] = {
         {&w->ray, rays * sizeof *s->ray},
         {&w->trail, map->device->backend == VXK_CUDA ? rays * sizeof *s->trail : 0},
+        {&w->task, map->device->backend == VXK_CUDA ? (uint64_t)w->room_work * sizeof *s->task : 0},
+        {&w->many, map->device->backend == VXK_CUDA ? (uint64_t)w->room_work * 4 : 0},
         {&w->bin, frame->sensor == VX_POINTS ? bins * 8 : 0},
         {&w->touch_rank, (uint64_t)w->touch_slots * 256},
         {&w->hit_mask, (uint64_t)w->room_touch_leaf * 64},
@@ -198,6 +201,8 @@ vx_err vx__workspace_prepare(struct vx_map *map, const struct vx_frame *frame, s
                                   .record = w->record.ptr,
                                   .ray = w->ray.ptr,
                                   .trail = w->trail.ptr,
+                                  .task = w->task.ptr,
+                                  .many = w->many.ptr,
                                   .bin = w->bin.ptr,
                                   .touch_key = (uint64_t *)(zeroed + COUNTERS_BYTES),
                                   .touch_mask = (uint64_t *)(zeroed + COUNTERS_BYTES) + w->touch_slots,

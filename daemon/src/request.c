@@ -247,6 +247,8 @@ static bool answer_at_once(struct vxd_request *r)
     if (!r->ops->run_at_once || server->at_once_ns >= AT_ONCE_A_TURN_NS || begun < r->map->no_at_once_ns ||
         begun > r->deadline_ns)
         return false;
+    r->state = VXD_QUEUED; /* as if it came from there: whoever cancels it meanwhile leaves it to conclude */
+    r->worker = worker_of(r);
     r->begun_ns = begun;
     r->err = r->ops->run_at_once(r);
     r->ended_ns = vxd_now_ns();

@@ -223,6 +223,30 @@ VXK_FN int vxk_heading_bins(const struct vxk_frame *f, const struct vxk_frame_sp
                (f->bins_are_rays ? VXK_FEW_BEAMS : VXK_FEW_BINS);
 }
 
+/* Leaves out of the bins round a cell at h the rows and columns at their ends whose beams surely pass it by;
+ * none may be left.  z: the cell's middle along the sensor's axis.  Only for range images of a sensor that
+ * did not move, whose beams are where the table says. */
+VXK_FN void vxk_heading_tighten(const struct vxk_frame *f, const struct vxk_frame_space *s,
+                                const struct vxk_heading *h, float z, int32_t rect[4])
+{
+    const float *cosine = s->beam + 2 * f->width, *sine = cosine + f->height, rho = vxk_sqrt(h->rho2);
+    const float turn = vxk_floor(f->az_turn + 0.5f), r2 = VXK_CELL_REACH * VXK_CELL_REACH;
+    /* no beam of a row is nearer than its cone */
+    if (rect[0] <= rect[1] && vxk_abs(z * cosine[rect[0]] - rho * sine[rect[0]]) > VXK_CELL_REACH)
+        rect[0]++;
+    if (rect[0] <= rect[1] && vxk_abs(z * cosine[rect[1]] - rho * sine[rect[1]]) > VXK_CELL_REACH)
+        rect[1]--;
+    if (h->rho2 > 2.0f * r2 && vxk_abs(f->az_turn - turn) < 1e-3f) {
+        float az_r = (VXK_CELL_REACH / vxk_sqrt(h->rho2 - r2) + 1e-4f) * vxk_abs(f->az_scale);
+        if (2.0f * az_r + 2.0f < f->az_turn) { /* beams are in the middle of their columns */
+            rect[2] = vxk_maxi(rect[2], (int32_t)vxk_ceil(h->column - az_r - 0.51f));
+            rect[3] = vxk_mini(rect[3], (int32_t)vxk_floor(h->column + az_r - 0.49f));
+        }
+    }
+    if (rect[3] < rect[2])
+        rect[1] = rect[0] - 1;
+}
+
 VXK_FN int vxk_cell_bins(const struct vxk_frame *f, const struct vxk_frame_space *s, const struct vxk_vec3 *q,
                          int32_t rect[4])
 {

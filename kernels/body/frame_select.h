@@ -330,11 +330,11 @@ VXK_FN uint32_t vxk_cell_may(const struct vxk_frame_args *a, uint32_t i, uint32_
     return may;
 }
 
-/* Decides about a cell. */
-VXK_FN void vxk_take_cell(const struct vxk_frame_args *a, uint32_t i, uint32_t may,
-                          const struct vxk_word *old)
+/* Decides about a cell; gives its place in the work list, or VXK_NONE. */
+VXK_FN uint32_t vxk_take_cell(const struct vxk_frame_args *a, uint32_t i, uint32_t may,
+                              const struct vxk_word *old)
 {
-    uint32_t code = VXK_CELL_WORK;
+    uint32_t code = VXK_CELL_WORK, k = VXK_NONE;
     if (a->s.word[i >> 6].flags & (VXK_WORD_STALE | VXK_WORD_UNFREE) && old && old->leaf >> (i & 63) & 1)
         code = VXK_CELL_WORK;
     else if (!may)
@@ -343,11 +343,12 @@ VXK_FN void vxk_take_cell(const struct vxk_frame_args *a, uint32_t i, uint32_t m
         code = VXK_CELL_TILE;
     a->s.code[i] = (uint8_t)code;
     if (code == VXK_CELL_WORK) {
-        uint32_t k = vxk_count_up(&a->s.c->n_work);
+        k = vxk_count_up(&a->s.c->n_work);
         a->s.work_of[i] = k;
         if (k < a->s.room_work)
             a->s.work[k] = i;
     }
+    return k;
 }
 
 /* Element: a cell of a frame word. */
@@ -362,7 +363,7 @@ VXK_FN void vxk_frame_pick_cell(const struct vxk_frame_args *a, uint32_t i)
     if (may && a->f.sensor == VXK_SENSOR_LIDAR && !(may & VXK_MAY_HIT) &&
         !vxk_lidar_reaches(&a->f, &a->s, &q, &all))
         may = 0;
-    vxk_take_cell(a, i, may, old);
+    (void)vxk_take_cell(a, i, may, old);
 }
 
 #endif

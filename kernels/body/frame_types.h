@@ -151,6 +151,20 @@ struct vxk_trail {
     uint32_t slot[4]; /* the chunks that it meets one after the other, in the table of touched chunks */
 };
 
+/* A cell of the work list as the CUDA variants for LiDAR frames hand it on. */
+struct vxk_task {
+    VXK_ALIGN(16)
+    uint32_t old;   /* number of its record before the frame, VXK_NONE or VXK_TASK_TILE: it was a free tile */
+    uint32_t hit;   /* touched leaf, VXK_NONE, or VXK_TASK_DONE: frame_beams left nothing for frame_cell */
+    int32_t column; /* of the bins whose beams may clear voxels of it the first one's, */
+    uint32_t row;   /* its row, */
+    uint32_t bins;  /* rows << 16 | columns, or VXK_TASK_MANY */
+    int32_t base[3]; /* its first voxel, from the corner of chunk oc */
+};
+#define VXK_TASK_TILE 0xfffffffeu
+#define VXK_TASK_DONE 0xfffffffeu
+#define VXK_TASK_MANY 0xffffffffu
+
 /* A part of the map that does not fade: a box of voxels, or a ball in that box. */
 struct vxk_region {
     int32_t lo[3], hi[3]; /* voxels, both ends included */
@@ -229,6 +243,7 @@ struct vxk_frame_counters {
     uint32_t n_new_key, n_gone_chunk, n_came_chunk;
     uint32_t n_dead, go_dead; /* empty versions that are taken off, and the same when the frame fits */
     uint32_t n_woken;         /* slots without a version that got one again */
+    uint32_t n_many;          /* CUDA variants: cells that many beams may meet (vxk_frame_space.many) */
     uint32_t n_faded;         /* words that decay or forgetting rewrote */
     /* Boxes of the cells with active voxels and of all chunks (coordinates + 2^31).  Lower corners are
      * complemented, so that an empty box is all zero. */
@@ -270,6 +285,8 @@ struct vxk_frame_space {
     const uint32_t *row_of; /* [VXK_ROW_STEPS] row of an elevation, from the zenith down */
     struct vxk_ray *ray;
     struct vxk_trail *trail; /* [rays] CUDA variants */
+    struct vxk_task *task;   /* [work] likewise */
+    uint32_t *many;          /* [work] places in the work list, likewise */
     uint64_t *bin;           /* point sets: range bits << 32 | ray, smallest wins */
     uint64_t *touch_key;     /* frame table of touched chunks */
     uint64_t *touch_mask;    /* [slot][64] touched cells */

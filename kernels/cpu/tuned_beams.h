@@ -266,6 +266,7 @@ VXK_FN void vxk_cell_beams(const struct vxk_frame_args *a, uint32_t i)
     const uint32_t cell = a->s.work[i] & 63;
     const struct vxk_frame_word *fw = &a->s.word[a->s.work[i] >> 6];
     struct vxk_beams b;
+    struct vxk_heading h;
     int tile;
     const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
     int32_t rect[4];
@@ -273,10 +274,14 @@ VXK_FN void vxk_cell_beams(const struct vxk_frame_args *a, uint32_t i)
     b.sight = vxk_sight_cell(a, fw, cell);
     for (int x = 0; x < 8; x++)
         b.clear[x] = a->fade.on ? 0 : old ? old->free[x] : tile ? ~0ull : 0;
-    if (vxk_cell_bins(&a->f, &a->s, &b.sight.middle, rect))
+    h = vxk_lidar_heading(&a->f, &b.sight.middle);
+    if (vxk_heading_bins(&a->f, &a->s, &h, rect)) {
+        if (a->f.bins_are_rays && rect[0] <= rect[1])
+            vxk_heading_tighten(&a->f, &a->s, &h, b.sight.middle.z, rect);
         vxk_beams_ask(&b, rect);
-    else
+    } else {
         vxk_voxels_ask(&b);
+    }
     for (int x = 0; x < 8; x++)
         a->s.clear[(uint64_t)i * 8 + (uint32_t)x] = b.clear[x];
 }

@@ -23,12 +23,15 @@ static __device__ __forceinline__ void cell_end(const struct vxk_frame_args *a, 
     free_now = ((was_free | (freed & ~was_active)) & ~band) | cleared;
     m = __ballot_sync(VXK_FULL, active != had_active || free_now != had_free || (band & was_active)) & 0xffff;
     moved |= wane->moved;
-    if (lane < 16)
-        ((uint32_t *)a->s.active)[(uint64_t)i * 16 + j] = active;
-    else
-        ((uint32_t *)a->s.free)[(uint64_t)i * 16 + j] = free_now;
-    if (lane < 8)
-        a->s.seen[(uint64_t)i * 8 + lane] = (uint8_t)((m >> (2 * lane) & 3) || (moved >> lane & 1) ? 1 : 0);
+    if (m || moved) { /* else nobody asks for them */
+        if (lane < 16)
+            ((uint32_t *)a->s.active)[(uint64_t)i * 16 + j] = active;
+        else
+            ((uint32_t *)a->s.free)[(uint64_t)i * 16 + j] = free_now;
+        if (lane < 8)
+            a->s.seen[(uint64_t)i * 8 + lane] =
+                (uint8_t)((m >> (2 * lane) & 3) || (moved >> lane & 1) ? 1 : 0);
+    }
     n_active = vxk_warp_sum(lane < 16 ? (uint32_t)__popc(active) : 0);
     n_free = vxk_warp_sum(lane < 16 ? (uint32_t)__popc(free_now) : 0);
     if (lane == 0)
@@ -54,16 +57,22 @@ struct task {
 template <bool FADES>
 static __device__ __forceinline__ struct task look_up(const struct vxk_frame_args *a, uint32_t i)
 {
-    uint32_t where = a->s.work[i], cell = where & 63;
-    const struct vxk_frame_word *fw = &a->s.word[where >> 6];
     struct task t = {};
-    vxk_frame_cell_base(a, fw, cell, t.base);
-    t.old = vxk_leaf_number(a->g.leaves, vxk_frame_old_leaf(a, fw, cell, &t.tile));
-    t.hit = a->f.sensor == VXK_SENSOR_LIDAR
-                ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
-                : VXK_NONE;
-    if (FADES)
+    if (FADES) {
+        const uint32_t where = a->s.work[i], cell = where & 63;
+        const struct vxk_frame_word *fw = &a->s.word[where >> 6];
+        vxk_frame_cell_base(a, fw, cell, t.base);
+        t.old = vxk_leaf_number(a->g.leaves, vxk_frame_old_leaf(a, fw, cell, &t.tile));
+        t.hit = a->f.sensor == VXK_SENSOR_LIDAR
+                    ? vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell)
+                    : VXK_NONE;
         t.fading = vxk_fading_of(a, fw, cell);
+    } else {
+        const uint2 of = *(const uint2 *)&a->s.task[i];
+        t.tile = of.x == VXK_TASK_TILE;
+        t.old = t.tile ? VXK_NONE : of.x;
+        t.hit = of.y;
+    }
     return t;
 }
 
@@ -278,21 +287,34 @@ static __device__ __forceinline__ uint32_t fade_words(const struct vxk_frame_arg
     return cleared;
 }
 
+/* What is known of a LiDAR frame's cell, a word a lane: masks before the frame, of hits, of beams. */
+struct marks {
+    uint32_t was, band, freed;
+};
+static __device__ __forceinline__ struct marks load_marks(const struct vxk_frame_args *a, uint32_t i,
+                                                          const struct task *t, uint32_t lane)
+{
+    const uint32_t j = lane & 15;
+    const bool says = a->f.sensor == VXK_SENSOR_LIDAR && !(t->fading.flags & VXK_WORD_QUIET);
+    struct marks o;
+    o.was = vxk_lane_masks(vxk_leaf_no(&a->g, t->old), t->tile, lane);
+    o.band = o.freed = 0;
+    if (says && t->hit < a->s.room_touch_leaf)
+        o.band = ((const uint32_t *)&a->s.hit_mask[(uint64_t)t->hit * 8])[j];
+    if (says && a->f.carve)
+        o.freed = ((const uint32_t *)a->s.clear)[(uint64_t)i * 16 + j];
+    return o;
+}
+
 /* Masks of hits and beams are there already.  Also for cells of a depth frame of which it says nothing. */
 template <bool FADES>
 static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a, uint32_t i,
-                                                  const struct task *t, uint32_t lane)
+                                                  const struct task *t, const struct marks *at, uint32_t lane)
 {
     const struct vxk_leaf *old = vxk_leaf_no(&a->g, t->old);
-    uint32_t j = lane & 15, was = vxk_lane_masks(old, t->tile, lane),
-             was_active = __shfl_sync(VXK_FULL, was, (int)j), band = 0, freed = 0, cleared = 0, through,
-             moved;
-    const bool quiet = FADES && t->fading.flags & VXK_WORD_QUIET;
+    uint32_t j = lane & 15, was = at->was, was_active = __shfl_sync(VXK_FULL, was, (int)j), band = at->band,
+             freed = at->freed & ~band, cleared = 0, through, moved;
     struct wane wane = {};
-    if (!quiet && t->hit < a->s.room_touch_leaf)
-        band = ((const uint32_t *)&a->s.hit_mask[(uint64_t)t->hit * 8])[j];
-    if (!quiet && a->f.carve)
-        freed = ((const uint32_t *)a->s.clear)[(uint64_t)i * 16 + j] & ~band;
     through = freed & was_active;
     moved = __ballot_sync(VXK_FULL, through) & 0xffff;
     if (FADES) {
@@ -318,7 +340,7 @@ static __device__ __forceinline__ void cell_lidar(const struct vxk_frame_args *a
     cell_end(a, i, lane, was, band, freed, cleared, moved, &wane);
 }
 
-enum { BATCH = 8 };
+enum { BATCH = 16 };
 
 /* FADES: for maps that decay or forget; depth frames of others have tuned_frame_depth.cu. */
 template <bool FADES>
@@ -330,16 +352,29 @@ static __global__ void __launch_bounds__(THREADS) cell(const __grid_constant__ s
         vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warps = gridDim.x * WARPS,
-             batch = vxk_batch(end, warps, BATCH);
-    for (uint32_t i0 = (blockIdx.x * WARPS + threadIdx.x / VXK_WARP) * batch; i0 < end; i0 += warps * batch) {
-        uint32_t m = min(batch, end - i0);
-        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1));
-        for (uint32_t k = 0; k < m; k++) {
-            struct task t = task_of<FADES>(&own, k);
+             batch = vxk_batch(end, warps / 4, BATCH), shares = (end + batch - 1) / batch;
+    /* cells with hits lie beside each other: a warp takes them from all over the list */
+    for (uint32_t i0 = blockIdx.x * WARPS + threadIdx.x / VXK_WARP; i0 < shares; i0 += warps) {
+        uint32_t m = (end - i0 + shares - 1) / shares;
+        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1) * shares), next;
+        uint32_t left = __ballot_sync(VXK_FULL, lane < m && (FADES || own.hit != VXK_TASK_DONE));
+        struct marks ahead;
+        if (!left)
+            continue;
+        next = task_of<FADES>(&own, vxk_ctz32(left));
+        ahead = load_marks(&a, i0 + vxk_ctz32(left) * shares, &next, lane);
+        for (; left; left &= left - 1) {
+            const uint32_t i = i0 + vxk_ctz32(left) * shares, rest = left & (left - 1);
+            const struct task t = next;
+            const struct marks marks = ahead;
+            if (rest) { /* on its way meanwhile */
+                next = task_of<FADES>(&own, vxk_ctz32(rest));
+                ahead = load_marks(&a, i0 + vxk_ctz32(rest) * shares, &next, lane);
+            }
             if (FADES && a.f.sensor == VXK_SENSOR_DEPTH && !(t.fading.flags & VXK_WORD_QUIET))
-                cell_depth(&a, i0 + k, &t, lane, &offsets);
+                cell_depth(&a, i, &t, lane, &offsets);
             else
-                cell_lidar<FADES>(&a, i0 + k, &t, lane);
+                cell_lidar<FADES>(&a, i, &t, &marks, lane);
         }
     }
 }

@@ -312,6 +312,7 @@ static __device__ __forceinline__ void update_quiet(const struct vxk_frame_args 
 /* A record to be written. */
 struct task {
     uint32_t leaf;         /* number of the new record */
+    uint32_t n;            /* its values */
     uint32_t old;          /* of the one before the frame, or VXK_NONE */
     uint32_t work;         /* place in the work list, or VXK_NONE */
     uint32_t how;          /* place of the first value on its page, IS_* */
@@ -325,27 +326,36 @@ enum { IS_TILE = 256, IS_UPDATED = 512, IS_WHOLE = 1024 };
 template <bool FADES>
 static __device__ __forceinline__ struct task look_up(const struct vxk_frame_args *a, uint32_t i)
 {
-    uint32_t where = a->s.record[i], cell = where & 63, first = a->s.value_of[where], n, sum = 0;
+    uint32_t where = a->s.record[i], cell = where & 63, first = a->s.value_of[where], sum = 0;
     const struct vxk_frame_word *fw = &a->s.word[where >> 6];
     struct task t = {};
-    int tile;
-    const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
+    int tile = 0;
+    t.hit = VXK_NONE;
     t.work = a->s.code[where] == VXK_CELL_WORK ? a->s.work_of[where] : VXK_NONE;
     if (t.work != VXK_NONE)
         sum = a->s.sum[t.work];
-    n = t.work != VXK_NONE ? sum & 1023 : old->n_active;
+    if (!FADES && t.work != VXK_NONE) {
+        const uint2 of = *(const uint2 *)&a->s.task[t.work];
+        tile = of.x == VXK_TASK_TILE;
+        t.old = tile ? VXK_NONE : of.x;
+        t.hit = of.y;
+    } else {
+        const struct vxk_leaf *old = vxk_frame_old_leaf(a, fw, cell, &tile);
+        t.old = vxk_leaf_number(a->g.leaves, old);
+        if (t.work == VXK_NONE)
+            t.n = old->n_active;
+        if (FADES && a->f.sensor == VXK_SENSOR_LIDAR)
+            t.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
+    }
+    if (t.work != VXK_NONE)
+        t.n = sum & 1023;
     t.leaf = vxk_leaf_number(a->leaves, vxk_new_leaf(a, fw, cell));
-    t.old = vxk_leaf_number(a->g.leaves, old);
     t.how = (first & 255) | (tile ? IS_TILE : 0) | (sum >> 20 ? IS_UPDATED : 0);
     for (uint32_t k = 0; k < 3; k++)
-        t.page[k] = vxk_new_value_page(a, fw, first, n, k);
-    t.hit = VXK_NONE;
+        t.page[k] = vxk_new_value_page(a, fw, first, t.n, k);
     t.first.x = t.first.y = t.first.z = 0.0f;
-    if (a->f.sensor == VXK_SENSOR_LIDAR) {
-        t.hit = vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell);
-    } else if (FADES && leaf_in_view(a, fw, cell, &t.first)) {
+    if (FADES && a->f.sensor == VXK_SENSOR_DEPTH && leaf_in_view(a, fw, cell, &t.first))
         t.how |= IS_WHOLE;
-    }
     if (FADES)
         t.fading = vxk_fading_of(a, fw, cell);
     return t;
@@ -357,6 +367,7 @@ static __device__ __forceinline__ struct task task_of(const struct task *own, ui
 {
     struct task t = {};
     t.leaf = __shfl_sync(VXK_FULL, own->leaf, (int)lane);
+    t.n = __shfl_sync(VXK_FULL, own->n, (int)lane);
     t.old = __shfl_sync(VXK_FULL, own->old, (int)lane);
     t.work = __shfl_sync(VXK_FULL, own->work, (int)lane);
     t.how = __shfl_sync(VXK_FULL, own->how, (int)lane);
@@ -371,46 +382,120 @@ static __device__ __forceinline__ struct task task_of(const struct task *own, ui
     return t;
 }
 
+/* A record before the frame and its new masks, a word a lane. */
+struct words {
+    uint32_t old, now;
+    uint32_t tail; /* what lies behind the masks: lanes 0 .. 5 */
+};
+static __device__ __forceinline__ struct words load_words(const struct vxk_frame_args *a,
+                                                          const struct task *t, uint32_t lane)
+{
+    const struct vxk_leaf *old = vxk_leaf_no(&a->g, t->old);
+    struct words o;
+    o.old = vxk_lane_masks(old, t->how & IS_TILE, lane);
+    o.tail = old && lane < 6 ? ((const uint32_t *)old)[32 + lane] : lane >= 2 && lane < 5 ? VXK_NONE : 0;
+    o.now = o.old;
+    if (t->how & IS_UPDATED)
+        o.now = lane < 16 ? ((const uint32_t *)a->s.active)[(uint64_t)t->work * 16 + lane]
+                          : ((const uint32_t *)a->s.free)[(uint64_t)t->work * 16 + (lane - 16)];
+    return o;
+}
+
+/* Where the values of the old record lie. */
+static __device__ __forceinline__ void old_places(const struct words *w, struct lane_leaf *old)
+{
+    old->first = __shfl_sync(VXK_FULL, w->tail, 5) & 0xffff;
+    for (int k = 0; k < 3; k++)
+        old->page[k] = __shfl_sync(VXK_FULL, w->tail, 2 + k);
+}
+
+/* A record that stays as it is, but its pages. */
+static __device__ __forceinline__ void copy_leaf(const struct vxk_frame_args *a, const struct task *t,
+                                                 const struct words *w, uint32_t lane)
+{
+    struct lane_leaf old, now;
+    uint32_t *to = (uint32_t *)&a->leaves[t->leaf];
+    now.n = t->n;
+    now.first = t->how & 255;
+    for (int k = 0; k < 3; k++)
+        now.page[k] = t->page[k];
+    to[lane] = w->now;
+    if (lane < 6)
+        to[32 + lane] = lane < 2    ? w->tail
+                        : lane == 2 ? now.page[0]
+                        : lane == 3 ? now.page[1]
+                        : lane == 4 ? now.page[2]
+                                    : now.first | now.n << 16;
+    old_places(w, &old);
+    copy_values(a->values, a->g.values, &now, &old, lane);
+}
+
+/* Records without values, of the lanes whose bits are set, a few at once: as many loads are on their way. */
+static __device__ __forceinline__ void write_empty(const struct vxk_frame_args *a, const struct task *own,
+                                                   uint32_t empty, uint32_t lane)
+{
+    enum { AT_ONCE = 4 };
+    while (empty) {
+        uint32_t to[AT_ONCE], free[AT_ONCE];
+#pragma unroll
+        for (int h = 0; h < AT_ONCE; h++) {
+            const int of = empty ? (int)vxk_ctz32(empty) : 0;
+            const uint32_t work = __shfl_sync(VXK_FULL, own->work, of),
+                           how = __shfl_sync(VXK_FULL, own->how, of),
+                           old = __shfl_sync(VXK_FULL, own->old, of);
+            to[h] = empty ? __shfl_sync(VXK_FULL, own->leaf, of) : VXK_NONE;
+            free[h] = 0;
+            if (empty && lane >= 16)
+                free[h] = how & IS_UPDATED ? ((const uint32_t *)a->s.free)[(uint64_t)work * 16 + (lane - 16)]
+                                           : ((const uint32_t *)&a->g.leaves[old])[lane];
+            empty &= empty - 1;
+        }
+#pragma unroll
+        for (int h = 0; h < AT_ONCE; h++)
+            if (to[h] != VXK_NONE) {
+                uint32_t *leaf = (uint32_t *)&a->leaves[to[h]];
+                leaf[lane] = free[h];
+                if (lane < 6)
+                    leaf[32 + lane] = lane >= 2 && lane < 5 ? VXK_NONE : 0;
+            }
+    }
+}
+
 template <bool FADES>
 static __device__ __forceinline__ void write_leaf(const struct vxk_frame_args *a,
                                                   const struct vxk_offsets *offsets, const struct task *t,
-                                                  uint16_t *list, uint32_t lane)
+                                                  const struct words *w, uint16_t *list, uint32_t lane)
 {
-    struct lane_leaf old = load_leaf(vxk_leaf_no(&a->g, t->old), t->how & IS_TILE, lane), now;
     const struct vxk_fading *fading = FADES ? &t->fading : (const struct vxk_fading *)0;
-    now.masks = old.masks;
-    if (t->work != VXK_NONE)
-        now.masks = lane < 16 ? ((const uint32_t *)a->s.active)[(uint64_t)t->work * 16 + lane]
-                              : ((const uint32_t *)a->s.free)[(uint64_t)t->work * 16 + (lane - 16)];
+    struct lane_leaf old, now;
+    uint2 seen;
+    now.masks = w->now;
     now.ranks = vxk_lane_ranks(now.masks, lane, &now.n);
     now.first = t->how & 255;
     for (int k = 0; k < 3; k++)
         now.page[k] = t->page[k];
     store_leaf(&now, &a->leaves[t->leaf], lane);
-    if (!now.n)
-        return;
-    if (t->how & IS_UPDATED) {
-        uint2 seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
-        list_voxels(&now, list, lane);
-        if (FADES && t->fading.flags & VXK_WORD_QUIET)
-            update_quiet(a, &now, &old, fading, list, lane);
-        else if (!FADES || a->f.sensor == VXK_SENSOR_LIDAR)
-            update_lidar(a, t->hit, t->work, seen, &now, &old, fading, list, lane);
-        else if (t->how & IS_WHOLE)
-            update_depth(a, offsets, &t->first, true, seen, &now, &old, fading, list, lane);
-        else
-            update_depth(a, offsets, &t->first, false, seen, &now, &old, fading, list, lane);
-        __syncwarp();
-    } else {
-        copy_values(a->values, a->g.values, &now, &old, lane);
-    }
+    seen = *(const uint2 *)&a->s.seen[(uint64_t)t->work * 8];
+    old.masks = w->old;
+    old.ranks = vxk_lane_ranks(old.masks, lane, &old.n);
+    old_places(w, &old);
+    list_voxels(&now, list, lane);
+    if (FADES && t->fading.flags & VXK_WORD_QUIET)
+        update_quiet(a, &now, &old, fading, list, lane);
+    else if (!FADES || a->f.sensor == VXK_SENSOR_LIDAR)
+        update_lidar(a, t->hit, t->work, seen, &now, &old, fading, list, lane);
+    else if (t->how & IS_WHOLE)
+        update_depth(a, offsets, &t->first, true, seen, &now, &old, fading, list, lane);
+    else
+        update_depth(a, offsets, &t->first, false, seen, &now, &old, fading, list, lane);
+    __syncwarp();
 }
 
 enum { BATCH = 8 };
 
 /* FADES: for maps that decay or forget; depth frames of others have tuned_frame_depth.cu. */
 template <bool FADES>
-static __global__ void __launch_bounds__(LEAF_THREADS)
+static __global__ void __launch_bounds__(LEAF_THREADS, FADES ? 1 : 8)
     leaf(const __grid_constant__ struct vxk_frame_leaf_args a, uint32_t n, const uint32_t *n_dev,
          uint32_t per)
 {
@@ -420,13 +505,30 @@ static __global__ void __launch_bounds__(LEAF_THREADS)
         vxk_offsets_fill(&offsets, a.f.R);
     vxk_kernel_begin();
     uint32_t end = vxk_launch_end(n, n_dev, per), lane = threadIdx.x & 31, warp = threadIdx.x / VXK_WARP,
-             warps = gridDim.x * LEAVES, batch = vxk_batch(end, warps, BATCH);
-    for (uint32_t i0 = (blockIdx.x * LEAVES + warp) * batch; i0 < end; i0 += warps * batch) {
-        uint32_t m = min(batch, end - i0);
-        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1));
-        for (uint32_t k = 0; k < m; k++) {
-            struct task t = task_of<FADES>(&own, k);
-            write_leaf<FADES>(&a, &offsets, &t, lists[warp], lane);
+             warps = gridDim.x * LEAVES, batch = vxk_batch(end, warps / 4, BATCH),
+             shares = (end + batch - 1) / batch;
+    /* leaves with values lie beside each other: a warp takes them from all over the list */
+    for (uint32_t i0 = blockIdx.x * LEAVES + warp; i0 < shares; i0 += warps) {
+        uint32_t m = (end - i0 + shares - 1) / shares;
+        struct task own = look_up<FADES>(&a, i0 + min(lane, m - 1) * shares), next;
+        uint32_t full = __ballot_sync(VXK_FULL, lane < m && own.n);
+        struct words ahead;
+        write_empty(&a, &own, __ballot_sync(VXK_FULL, lane < m && !own.n), lane);
+        if (!full)
+            continue;
+        next = task_of<FADES>(&own, vxk_ctz32(full));
+        ahead = load_words(&a, &next, lane);
+        for (; full; full &= full - 1) {
+            const struct task t = next;
+            const struct words words = ahead;
+            if (full & (full - 1)) { /* on its way meanwhile */
+                next = task_of<FADES>(&own, vxk_ctz32(full & (full - 1)));
+                ahead = load_words(&a, &next, lane);
+            }
+            if (t.how & IS_UPDATED)
+                write_leaf<FADES>(&a, &offsets, &t, &words, lists[warp], lane);
+            else
+                copy_leaf(&a, &t, &words, lane);
         }
     }
 }

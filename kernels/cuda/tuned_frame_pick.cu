@@ -92,6 +92,29 @@ static __device__ __forceinline__ bool reaches(const struct vxk_frame_args *a, b
     return yes;
 }
 
+/* What the kernels behind need of a cell of the work list. */
+static __device__ __forceinline__ void keep_task(const struct vxk_frame_args *a, uint32_t i, uint32_t k,
+                                                 const struct vxk_word *old, int few, const int32_t rect[4])
+{
+    const struct vxk_frame_word *fw = &a->s.word[i >> 6];
+    const uint32_t cell = i & 63;
+    int32_t base[3];
+    uint32_t was = VXK_NONE, rows = (uint32_t)(rect[1] - rect[0] + 1);
+    int4 *to = (int4 *)&a->s.task[k];
+    if (old)
+        was = old->leaf >> cell & 1   ? vxk_leaf_number(a->g.leaves, vxk_leaf_at(&a->g, old, cell))
+              : old->tile >> cell & 1 ? VXK_TASK_TILE
+                                      : VXK_NONE;
+    vxk_frame_cell_base(a, fw, cell, base);
+    to[0] = make_int4((int)was,
+                      (int)vxk_touched_leaf(&a->s, a->s.chunk[fw->chunk >> 6].slot, fw->chunk & 63, cell),
+                      rect[2], rect[0]);
+    to[1] = make_int4(!few        ? (int)VXK_TASK_MANY
+                      : rows == 0 ? 0
+                                  : (int)(rows << 16 | (uint32_t)(rect[3] - rect[2] + 1)),
+                      base[0], base[1], base[2]);
+}
+
 /* A LiDAR's cells, one a lane. */
 static __device__ __forceinline__ void pick_lidar(const struct vxk_frame_args *a, uint32_t i, bool on,
                                                   uint32_t lane, uint8_t *list)
@@ -100,20 +123,30 @@ static __device__ __forceinline__ void pick_lidar(const struct vxk_frame_args *a
     const struct vxk_word *old = NULL;
     int32_t rect[4] = {0, -1, 0, -1};
     float nearest = 0.0f;
-    uint32_t may = on ? vxk_cell_may(a, i, VXK_MAY_FREE, &old) : 0;
+    uint32_t may = on ? vxk_cell_may(a, i, VXK_MAY_FREE, &old) : 0, k;
+    int few = 1;
     bool ask = false;
     if (may) { /* there is something that a look can change */
         struct vxk_vec3 q = vxk_cell_middle(a, i);
         struct vxk_heading h = vxk_lidar_heading(&a->f, &q);
         struct vxk_look o = vxk_look_heading(&a->f, &a->s, &h, VXK_CELL_ROUND, &all);
         may = (may & VXK_MAY_HIT) | (vxk_look_says(&a->f, &o) & ~(uint32_t)VXK_MAY_HIT);
-        ask = may && !(may & VXK_MAY_HIT) && !a->s.skew.on && vxk_heading_bins(&a->f, &a->s, &h, rect);
+        if (may && !a->s.skew.on) {
+            few = vxk_heading_bins(&a->f, &a->s, &h, rect);
+            ask = few && !(may & VXK_MAY_HIT);
+            if (few && a->f.bins_are_rays && rect[0] <= rect[1])
+                vxk_heading_tighten(&a->f, &a->s, &h, q.z, rect);
+        }
         nearest = vxk_cell_nearest(h.d2);
     }
     if (__any_sync(VXK_FULL, ask) && !reaches(a, ask, rect, nearest, lane, list) && ask)
         may = 0;
-    if (on)
-        vxk_take_cell(a, i, may, old);
+    k = on ? vxk_take_cell(a, i, may, old) : VXK_NONE;
+    if (k < a->s.room_work) {
+        keep_task(a, i, k, old, few, rect);
+        if (!few)
+            a->s.many[vxk_count_up(&a->s.c->n_many)] = k;
+    }
 }
 
 /* A thread a cell; few tiles are behind one. */

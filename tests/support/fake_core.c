@@ -5,8 +5,9 @@
  * can be made to stand still: work on a map whose name begins with "gated" waits until the file named by
  * FAKE_CORE_GATE exists (or until it is cancelled), "boxgate..." lets only boxes wait, "slowgate..." all
  * queries but small ones about points.  Other names with a meaning: "nomem..." can't be created, "full..."
- * refuses every frame, "broken..." has a device error at the first one, "bigmesh..." has a mesh of several
- * parts, "bigfile..." is exported to a file of several.  An import takes what an export gives.
+ * refuses every frame, "broken..." has a device error at the first one and at a small question,
+ * "bigmesh..." has a mesh of several parts, "bigfile..." is exported to a file of several.  An import takes
+ * what an export gives.
  */
 #include "vx/map.h"
 #include "vx/mesh.h"
@@ -285,6 +286,8 @@ vx_err vx_query_points_now(struct vx_map *map, const struct vx_query_options *op
 {
     if (n > VX_NOW_POINTS || starts(map, "gated"))
         return VX_E_UNAVAILABLE;
+    if (starts(map, "broken"))
+        return vx_fail(detail, VX_E_DEVICE, "", "the fake core's device broke");
     VX_TRY_RET(fill_reply(map, options, reply, detail));
     answer_items(points, n, 3, origin_m[0], answers);
     return VX_OK;

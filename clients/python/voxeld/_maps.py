@@ -123,7 +123,8 @@ class Maps:
         header = wire.Header()
         ask = header.map_import
         ask.map, ask.progress = wire.name_of(name), True
-        ask.grid, ask.channel = (grid or "").encode(), (channel or "").encode()
+        ask.grid = wire.name_of(grid or "", "grid", "the name of a grid")
+        ask.channel = wire.name_of(channel or "", "channel", "the name of a channel")
         if mode is not None:
             ask.mode = wire.choice(mode, _MODES, "mode")
         if weight is not None:

@@ -97,6 +97,8 @@ class Meshes:
         ask = header.mesh
         wire.put(ask, map=wire.name_of(name), min_epoch=min_epoch, min_weight=min_weight, chunks=True, progress=True)
         if since is not None:
+            if not isinstance(since, wire.MapState):
+                raise BadInput(f"since is the `map` of an earlier answer, not {since!r}", "since")
             ask.since_epoch, ask.since_uuid = since.epoch, since.uuid
         if region is not None:
             wire.put_box(ask.region, numbers(region, "region"), "region")

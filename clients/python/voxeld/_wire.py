@@ -112,11 +112,14 @@ def error_of(error):
     return Error(code, error.message.decode("utf-8", "replace") or code, error.field.decode("utf-8", "replace"))
 
 
-def name_of(name):
-    """A map's name as the wire has it."""
+def name_of(name, field="map", what="the name of a map"):
+    """A name as the wire has it; what: whose."""
     if not isinstance(name, str):
-        raise BadInput(f"the name of a map is a str, not {type(name).__name__}", "map")
-    return name.encode()
+        raise BadInput(f"{what} is a str, not {type(name).__name__}", field)
+    try:
+        return name.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{what} holds what is no character: {name!r}", field) from None
 
 
 def choice(value, choices, field):

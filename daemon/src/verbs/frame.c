@@ -344,10 +344,11 @@ void vxd_verb_frame(struct vxd_server *server, struct vxd_session *session, stru
     const Voxeld__V1__Frame *wire = in->header->frame;
     struct vxd_stream *stream = vxd_stream_find(session, wire->stream);
     struct vx_detail detail = {{0}, {0}};
-    (void)server;
     if (!stream) {
-        vx_err err = vx_fail(&detail, VX_E_NOT_FOUND, "stream", "this session has no stream %llu",
-                             (unsigned long long)wire->stream);
+        vx_err err = server->stopping /* its map is perhaps gone already, but nobody deleted it */
+                         ? vx_fail(&detail, VX_E_UNAVAILABLE, "", "the daemon is shutting down")
+                         : vx_fail(&detail, VX_E_NOT_FOUND, "stream", "this session has no stream %llu",
+                                   (unsigned long long)wire->stream);
         vxd_stream_nack(session, NULL, in->header->req_id, wire->stream, wire->seq, err, &detail);
         return;
     }

@@ -55,11 +55,15 @@ START_TEST(sigterm_finishes_frames)
     ck_assert(vxd_peer_is_quiet(&query));
     kill(proc.pid, SIGTERM);
     vxd_peer_expect_error(&query, req, VOXELD__V1__CODE__CODE_UNAVAILABLE, NULL);
-    vxd_depth_frame_init(&f, 1, 4); /* stopping has begun: the query's answer said so */
-    uint64_t late = vxd_depth_frame_send(&ingest, &f);
-    struct vxd_got got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_NACK, late);
-    ck_assert_int_eq(got.header->nack->error->code, VOXELD__V1__CODE__CODE_UNAVAILABLE);
-    vxd_got_free(&got);
+    struct vxd_got got;
+    const uint64_t late_stream[2] = {9, 1}; /* 9: none, as one that went with its map at the end */
+    for (int i = 0; i < 2; ++i) {           /* stopping has begun: the query's answer said so */
+        vxd_depth_frame_init(&f, late_stream[i], 4);
+        uint64_t late = vxd_depth_frame_send(&ingest, &f);
+        got = vxd_peer_expect(&ingest, VOXELD__V1__HEADER__BODY_NACK, late);
+        ck_assert_int_eq(got.header->nack->error->code, VOXELD__V1__CODE__CODE_UNAVAILABLE);
+        vxd_got_free(&got);
+    }
     fake_gate_open();
     ck_assert_int_eq(vxd_proc_wait(&proc, 0), 0);
     int acks = 0; /* what was sent lies in our socket, also after the daemon has ended */
@@ -147,6 +151,45 @@ START_TEST(device_error_ends_the_process)
     ck_assert_int_eq(vxd_proc_wait(&proc, 0), 1);
     vxd_peer_close(&admin);
     vxd_peer_close(&ingest);
+}
+END_TEST
+
+/* The same of a question that the loop answers itself, with others open in its session and behind it. */
+START_TEST(device_error_of_a_small_question)
+{
+    enum { AROUND = 3 };
+    struct vxd_peer admin, query;
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__QueryPoints body = VOXELD__V1__QUERY_POINTS__INIT;
+    const float point[3] = {1, 2, 3};
+    uint64_t req[2 * AROUND + 1];
+    int n_told = 0;
+    vxd_peer_hello(&admin, &proc, "admin");
+    vxd_peer_hello(&query, &proc, "query");
+    vxd_peer_map_create(&admin, "broken", 0.1);
+    vxd_peer_map_create(&admin, "gated", 0.1);
+    header.body_case = VOXELD__V1__HEADER__BODY_QUERY_POINTS;
+    header.query_points = &body;
+    body.n = 1;
+    for (int i = 0; i < 2 * AROUND + 1; ++i) {
+        header.req_id = 0;
+        body.map = vxd_bytes(i == AROUND ? "broken" : "gated");
+        req[i] = vxd_peer_send(&query, &header, point, sizeof point);
+    }
+    while (n_told < AROUND) { /* those that wait are cancelled; one runs, and hangs with the device */
+        struct vxd_got got = vxd_peer_get(&query);
+        ck_assert_int_eq(got.header->body_case, VOXELD__V1__HEADER__BODY_ERROR);
+        ck_assert_int_eq(got.header->error->code, VOXELD__V1__CODE__CODE_UNAVAILABLE);
+        ck_assert_uint_ge(got.header->req_id, req[0]);
+        if (got.header->req_id == req[AROUND])
+            ck_assert_ptr_nonnull(
+                memmem(got.header->error->message.data, got.header->error->message.len, "device broke", 12));
+        n_told += 1;
+        vxd_got_free(&got);
+    }
+    ck_assert_int_eq(vxd_proc_wait(&proc, 0), 1);
+    vxd_peer_close(&admin);
+    vxd_peer_close(&query);
 }
 END_TEST
 
@@ -338,6 +381,7 @@ int main(void)
     tcase_add_test(tc, second_signal_ends_at_once);
     tcase_add_test(tc, shutdown_verb);
     tcase_add_test(tc, device_error_ends_the_process);
+    tcase_add_test(tc, device_error_of_a_small_question);
     tcase_add_test(tc, folder_and_sockets);
     tcase_add_test(tc, one_daemon_a_folder);
     tcase_add_test(tc, start_after_kill);

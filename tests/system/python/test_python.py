@@ -180,6 +180,10 @@ def refusals(client):
     refused("INVALID_ARGUMENT", "voxel_size_m", client.create_map, "x", voxel_size_m=-1)
     refused("STALE_EPOCH", "epoch", client.query_points, "far", [[0, 0, 0]], min_epoch=10**9)
     refused("BadInput", "shape", client.query_points, "far", [[0, 0]])
+    for name in (7, None, b"far", "far\ud800"):
+        refused("BadInput", "the name of a map (is a str|holds what is no character)", client.query_points, name, [[0, 0, 0]])
+        refused("BadInput", "the name of a map", client.create_map, name, voxel_size_m=1)
+        refused("BadInput", "the name of a map", client.stream_depth, name, 50, 50, 31.5, 23.5)
     image = numpy.full((48, 64), 2, dtype=numpy.float32)
     stream = client.stream_depth("far", 50, 50, 31.5, 23.5)
     before = client.digest("far")
@@ -273,6 +277,7 @@ def daemon_dies(client):
         check(False, "a thousand frames for a dead daemon")
     except voxeld.Lost:
         check(True, "")
+    refused("UNAVAILABLE", "no daemon answers|went away before it answered", client.info, "far")  # it may be asked before its end is noticed
     refused("UNAVAILABLE", "no daemon answers", client.info, "far")
     start_daemon().close()
     check(client.maps() == [], "the new daemon has maps")

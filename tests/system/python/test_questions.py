@@ -261,6 +261,8 @@ def meshes(client):
     refused("INVALID_ARGUMENT", "nothing came yet", client.follow_mesh("lab").mesh)
     refused("INVALID_ARGUMENT", "region", client.mesh_changes, "lab", region=((1, 1, 1), (0, 0, 0)))
     refused("BadInput", "region is min x y z", client.mesh_changes, "lab", region=(1, 2))
+    for since in (3, "lab", none):
+        refused("BadInput", "since is the `map` of an earlier answer", client.mesh_changes, "lab", since=since)
     refused("BadInput", "only PLY", client.mesh("lab").save, os.path.join(WORK, "a.glb"))
     refused("BadInput", "min_epoch", client.mesh, "lab", "lab.ply")
 
@@ -275,6 +277,8 @@ def files(client):
     info = client.import_map("copy", os.path.join(WORK, "p.nvdb"))
     check(client.digest("copy") == client.digest("lab") and info["colour"] and info["voxels"] == client.info("lab")["voxels"], "the copy differs")
     refused("ALREADY_EXISTS", "map", client.import_map, "copy", os.path.join(WORK, "p.nvdb"))
+    for odd in ({"grid": 5}, {"channel": b"value"}, {"grid": "\ud800"}):
+        refused("BadInput", "the name of a (grid|channel)", client.import_map, "odd", os.path.join(WORK, "p.nvdb"), **odd)
     with open(os.path.join(WORK, "bad.nvdb"), "wb") as file:
         file.write(b"no grid" * 500000)
     refused("INVALID_ARGUMENT", "", client.import_map, "bad", os.path.join(WORK, "bad.nvdb"))

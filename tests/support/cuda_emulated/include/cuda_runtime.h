@@ -127,6 +127,15 @@ static inline float vxk_reciprocal(float x)
 {
     return 1.0f / x;
 }
+/* Off by as much as a GPU's may be. */
+static inline float vxk_rough_reciprocal(float x)
+{
+    return 1.0f / x * 1.0000002f;
+}
+static inline float __fmaf_rn(float x, float y, float z)
+{
+    return (float)((double)x * y + z);
+}
 static inline float vxk_quotient(float x, float y)
 {
     return x / y;
