@@ -140,10 +140,6 @@ static inline float vxk_quotient(float x, float y)
 {
     return x / y;
 }
-static inline float __fmaf_rn(float a, float b, float c)
-{
-    return __builtin_fmaf(a, b, c);
-}
 static inline float __int_as_float(int x)
 {
     float f;
