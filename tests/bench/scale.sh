@@ -15,7 +15,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 if [ "$backend" = cuda ]; then
-    cap=${3:-51539607552} frames=300 passes=10 fine=0.003 middle=0.01 street_frames=200 street=0.05 field_copies=12
+    cap=${3:-51539607552} frames=300 passes=10 fine=0.003 middle=0.01 street_frames=200 street=0.05 field_copies=20
 else
     cap=${3:-1073741824} frames=30 passes=4 fine=0.02 middle=0.02 street_frames=10 street=0.2 field_copies=2
 fi

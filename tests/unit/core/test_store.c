@@ -155,9 +155,9 @@ static void read_digest(struct vx_map *map, uint8_t digest[32])
 
 START_TEST(the_cap_refuses_and_changes_nothing)
 {
-    struct vx_device *d = test_device(64 << 20);
+    struct vx_device *d = test_device(192 << 20);
     struct vx_map_params p = test_params(0.05, VX_TSDF);
-    struct vx_map *maps[2] = {NULL, NULL};
+    struct vx_map *maps[3] = {NULL, NULL, NULL};
     struct vx_map_info info;
     struct vx_device_stats stats;
     uint8_t mine[32], now[32], other[32];
@@ -170,7 +170,10 @@ START_TEST(the_cap_refuses_and_changes_nothing)
     twin = test_map(roomy, &p);
     maps[0] = test_map(d, &p);
     maps[1] = test_map(d, &p);
+    maps[2] = test_map(d, &p);
     ck_ok(feed(maps[1], &seed, 2, ORIGIN, 1));
+    for (int i = 0; i < 2; i++) /* what it holds is room for smaller frames, later */
+        ck_ok(feed(maps[2], &seed, 2, (double[3]){0, 0, 10.0 * i}, 1));
     read_digest(maps[1], other);
     for (; n < 1000; n++) {
         double at[3] = {4.0 * n, 0, 0};
@@ -194,14 +197,16 @@ START_TEST(the_cap_refuses_and_changes_nothing)
         read_digest(maps[1], now);
         ck_assert_msg(!memcmp(now, other, 32), "a refused frame changed another map");
     }
-    ck_device(d, maps, 2, "at the cap");
+    ck_device(d, maps, 3, "at the cap");
     vx_device_get_stats(d, &stats);
     ck_assert_uint_le(stats.reserved_bytes, stats.cap_bytes);
     ck_assert_uint_le(stats.peak_bytes, stats.cap_bytes);
     ck_ok(vx_map_get_info(maps[0], &info));
     ck_assert_uint_eq(info.n_refused, 3);
     ck_assert_uint_eq(info.epoch, (uint64_t)n);
-    /* smaller frames still fit, in both maps */
+    /* what is given back serves other maps */
+    vx_map_destroy(maps[2]);
+    ck_device(d, maps, 2, "one map less");
     for (int i = 0; i < 5; i++) {
         double at[3] = {0, 100, 0};
         fitted += feed(maps[1], &seed, 0.5, at, 0) == VX_OK;
