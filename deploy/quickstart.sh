@@ -6,7 +6,7 @@
 # DATASET: a folder or file that `voxelctl play` reads; without one, a room is rendered here (nothing is downloaded).
 #   --voxel-size M        edge of a voxel; default 0.02 for depth cameras, 0.2 for LiDAR
 #   --truncation-voxels V half width of the surface band (default 3)
-#   --z Z                 height of the distance picture; default the middle of the map
+#   --z Z                 height of the distance picture; default the middle of the map, for LiDAR 0 where the map spans it
 #   --out DIR             where the results go; default out/ in the checkout
 #   --backend B           auto (default), cpu, cuda or guard
 #   --bin DIR             use the programs there; install and build nothing
@@ -146,6 +146,11 @@ if [ -z "$voxel_size" ]; then
         voxel_size=0.2
     fi
 fi
+# Poses of a LiDAR begin about its own height as a rule; the middle of its map lies in the ground.
+level=none
+if is_lidar "$dataset"; then
+    level=0
+fi
 
 # --------------------------------------------------------------- daemon
 export VOXELD_IPC_DIR=$ipc
@@ -176,7 +181,8 @@ esac
 info=$(ctl --json map info quickstart)
 low=$(json active_min_m <<<"$info") high=$(json active_max_m <<<"$info")
 [ -n "$low$high" ] || fail "the map stayed empty; the lines of play above say what was skipped and why"
-[ -n "$z" ] || z=$(awk -v lo="${low##*,}" -v hi="${high##*,}" 'BEGIN { printf "%.3f", (lo + hi) / 2 }')
+[ -n "$z" ] || z=$(awk -v lo="${low##*,}" -v hi="${high##*,}" -v level="$level" \
+    'BEGIN { printf "%.3f", level != "none" && lo < level && level < hi ? level : (lo + hi) / 2 }')
 
 echo "== asking the map"
 ctl mesh quickstart -o "$out/mesh.ply" >/dev/null

@@ -9,7 +9,7 @@ static const char HELP[] =
     "\n"
     "usage: voxelctl explain NAME X Y Z\n"
     "\n"
-    "X Y Z: world coordinates in metres; write -- in front of them when the first is negative.\n"
+    "X Y Z: world coordinates in metres.\n"
     "Says what was seen there and when, the distance to the nearest surface and to the nearest unknown "
     "space; in a map that keeps them, also colour and label.\n"
     "\n"

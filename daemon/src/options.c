@@ -14,7 +14,7 @@ const char vxd_help_text[] =
     "  --backend NAME        auto, cpu, cuda or guard\n"
     "  --device N            which GPU\n"
     "  --memory-cap BYTES    most that all maps together may use; 0 = three quarters of what is free\n"
-    "  --check-config        read everything, say what is wrong, and end\n"
+    "  --check-config        read everything, say the first thing that is wrong, and end\n"
     "  --version, --help\n"
     "\n"
     "Environment: VOXELD_IPC_DIR as --ipc-dir, VOXELD_THREADS threads of the cpu backend.  Options win over "

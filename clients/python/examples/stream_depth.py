@@ -43,35 +43,52 @@ def images(folder):
 
     names = sorted(glob.glob(os.path.join(folder, "*.depth.png"))) or sorted(glob.glob(os.path.join(folder, "*.png")))
     if not names:
-        sys.exit(f"there is no PNG in {folder}")
+        sys.exit(f"there is no PNG in {folder}" if os.path.isdir(folder) else f"there is no folder {folder}")
     for name, pose in zip(names, poses_of(folder, names)):
         yield numpy.asarray(Image.open(name)).astype(numpy.uint16), pose
+
+
+def numbers(text, names):
+    values = text.split(",")
+    if len(values) != names.count(",") + 1:
+        raise argparse.ArgumentTypeError(f"is {names}, not '{text}'")
+    try:
+        return [float(value) for value in values]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"is {names}, not '{text}'") from error
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?")
-    parser.add_argument("--map", default="python")
-    parser.add_argument("--voxel-size", type=float, default=0.02)
-    parser.add_argument("--intrinsics", default="260,260,159.5,119.5", help="FX,FY,CX,CY in pixels")
+    parser.add_argument("--map", default="python", help="default python; frames are added to one that is there")
+    parser.add_argument("--voxel-size", type=float, default=0.02, help="of a new map, metres; default 0.02")
+    parser.add_argument("--intrinsics", type=lambda v: numbers(v, "FX,FY,CX,CY"), help="FX,FY,CX,CY of the folder's camera, pixels")
     parser.add_argument("--units", type=float, default=1000, help="of a PNG's depths, a metre; default 1000")
-    parser.add_argument("--query", default="0.5,0,1.4", help="X,Y,Z of a point to ask about")
+    parser.add_argument("--query", type=lambda v: numbers(v, "X,Y,Z"), default="0.5,0,1.4",
+                        help="X,Y,Z of a point to ask about; --query=X,Y,Z when it begins with a minus")
     parser.add_argument("--mesh", help="PLY file to write")
     o = parser.parse_args()
-    fx, fy, cx, cy = (float(v) for v in o.intrinsics.split(","))
+    if bool(o.folder) != bool(o.intrinsics):
+        parser.error("a folder needs --intrinsics FX,FY,CX,CY of its camera" if o.folder else "--intrinsics is of a folder's camera")
+    fx, fy, cx, cy = o.intrinsics or (260, 260, 159.5, 119.5)
     frames = images(o.folder) if o.folder else synthetic()
     with voxeld.Client() as client:
         if o.map not in client.maps():
             client.create_map(o.map, voxel_size_m=o.voxel_size)
+        else:
+            print(f"map {o.map} is there already: the frames are added to it")
         with client.stream_depth(o.map, fx=fx, fy=fy, cx=cx, cy=cy, units_per_m=o.units) as stream:
             for i, (depth, pose) in enumerate(frames):
                 stream.send(depth, pose, stamp_ns=i * 33333333)
         info = client.info(o.map)
         print(f"{stream.n_integrated} frames are in map {o.map}: {info['voxels']} voxels, epoch {info['epoch']}")
-        place = [float(v) for v in o.query.split(",")]
-        answer = client.query_points(o.map, [place], unknown_distance=True)
+        answer = client.query_points(o.map, [o.query], unknown_distance=True)
         state = ("unknown", "free", "occupied")[answer.state[0]]
-        print(f"{place} is {state}, {answer.distance_m[0]:.3f} m from a surface, gradient {answer.gradient[0].round(2)}")
+        if numpy.isnan(answer.distance_m[0]):
+            print(f"{o.query} is {state}, no surface within {answer.max_distance_m:g} m")
+        else:
+            print(f"{o.query} is {state}, {answer.distance_m[0]:.3f} m from a surface, gradient {answer.gradient[0].round(2)}")
         if o.mesh:
             client.mesh(o.map).save(o.mesh)
             print(f"{o.mesh} is written")

@@ -264,6 +264,11 @@ def examples(client):
     done = subprocess.run([*example, folder, *options], capture_output=True, text=True, cwd=work, check=False)
     check(done.returncode == 0, f"the example with a folder: {done.stderr}")
     check(client.digest("png") == client.digest("depth_python"), "a folder of PNGs makes another map")
+    for wrong, words in (([folder], "needs --intrinsics"), ([folder, "--intrinsics", "50,50"], "is FX,FY,CX,CY, not '50,50'"),
+                         ([*options, "--query", "near"], "is X,Y,Z, not 'near'"), (options, "of a folder's camera")):
+        done = subprocess.run([*example, *wrong], capture_output=True, text=True, cwd=work, check=False)
+        check(done.returncode == 2 and words in done.stderr, f"{wrong}: {done.returncode} {done.stderr}")
+    check(client.digest("png") == client.digest("depth_python"), "wrong options changed a map")
 
 
 def daemon_dies(client):
