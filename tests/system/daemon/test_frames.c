@@ -30,6 +30,19 @@ static void tear_down(void)
     fake_gate_remove();
 }
 
+/* Asks to open a stream of depth images, and waits for nothing. */
+static uint64_t ask_for_stream(struct vxd_peer *peer, const char *map, uint64_t stream)
+{
+    vxw_header header = VOXELD__V1__HEADER__INIT;
+    Voxeld__V1__OpenStream open = VOXELD__V1__OPEN_STREAM__INIT;
+    open.stream = stream;
+    open.map = vxd_bytes(map);
+    open.sensor = VOXELD__V1__SENSOR__SENSOR_DEPTH;
+    header.body_case = VOXELD__V1__HEADER__BODY_OPEN_STREAM;
+    header.open_stream = &open;
+    return vxd_peer_send(peer, &header, NULL, 0);
+}
+
 static uint64_t send_frame(uint64_t stream, uint64_t seq)
 {
     struct vxd_depth_frame f;
@@ -178,15 +191,8 @@ START_TEST(over_credit_is_refused_then_cut_off)
     struct vxd_peer again;
     vxd_peer_hello(&again, &proc, "ingest");
     uint64_t last = 0;
-    vxw_header header = VOXELD__V1__HEADER__INIT;
-    Voxeld__V1__OpenStream open = VOXELD__V1__OPEN_STREAM__INIT;
-    open.stream = 1;
-    open.map = vxd_bytes("gated");
-    open.sensor = VOXELD__V1__SENSOR__SENSOR_DEPTH;
-    header.body_case = VOXELD__V1__HEADER__BODY_OPEN_STREAM;
-    header.open_stream = &open;
     struct vxd_got got =
-        vxd_peer_expect(&again, VOXELD__V1__HEADER__BODY_STREAM_OK, vxd_peer_send(&again, &header, NULL, 0));
+        vxd_peer_expect(&again, VOXELD__V1__HEADER__BODY_STREAM_OK, ask_for_stream(&again, "gated", 1));
     last = got.header->stream_ok->last_seq;
     ck_assert_int_eq(got.header->stream_ok->last_stamp_ns, 4000000);
     vxd_got_free(&got);
@@ -517,17 +523,9 @@ START_TEST(a_stream_changes_hands_in_a_hurry)
         while (sent < seq + 3)
             send_image(&first, 7, ++sent, false);
         leave_in_a_hurry(&first);
-        vxw_header header = VOXELD__V1__HEADER__INIT;
-        Voxeld__V1__OpenStream open = VOXELD__V1__OPEN_STREAM__INIT;
-        open.stream = 7;
-        open.map = vxd_bytes("m");
-        open.sensor = VOXELD__V1__SENSOR__SENSOR_DEPTH;
-        header.body_case = VOXELD__V1__HEADER__BODY_OPEN_STREAM;
-        header.open_stream = &open;
         struct vxd_got got;
         do { /* until the other has left */
-            header.req_id = 0;
-            req = vxd_peer_send(&second, &header, NULL, 0);
+            req = ask_for_stream(&second, "m", 7);
             got = vxd_peer_get(&second);
             seq = got.header->body_case == VOXELD__V1__HEADER__BODY_STREAM_OK
                       ? got.header->stream_ok->last_seq
